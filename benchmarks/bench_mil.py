@@ -48,6 +48,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as tmp, backends.create(name) as handle:
             handle.start()
             if a.pack:
-                handle.hello["pack"] = a.pack
+                handle.declared = replace(handle.info, pack=a.pack)
             with RecordWriter(Path(tmp) / "records.jsonl") as writer:
                 bench = Bench(handle, writer, 0, 1, False)
                 bench.spend(rounds(chosen, a.opset, 0, None, turns=a.learn // UNIT))
@@ -204,7 +205,7 @@ def main() -> int:
                 for _ in range(0 if a.profile else a.pairs):
                     first = bench.engine.summary.cases // len(live) // UNIT * UNIT + UNIT
                     seen.append(bench.spend(rounds(live, a.opset, first, None, until=time.monotonic() + a.seconds)))
-            pack = min(int(handle.hello["pack"]), chosen[0].dialect.package_size)
+            pack = min(handle.info.pack_size(chosen[0].dialect.format), chosen[0].dialect.package_size)
         cases = [draw_case(v, a.opset, 0, i, invalid=False) for i in range(a.bare) for v in live]
         if a.profile:
             prof = cProfile.Profile()

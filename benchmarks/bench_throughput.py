@@ -194,7 +194,7 @@ def main() -> int:
             benches = [Bench(handle, writer, a.seed, d, a.invalid) for d in a.draws]
             if a.memory:
                 return memory(benches[0], chosen, a.memory)
-            top = handle.hello["info"].get("opset")
+            top = handle.info.opset
             chosen = [v for v in chosen if top is None or v.schema.first_opset <= top]
             for b in benches:
                 b.spend(rounds(chosen, opset, 0, top, turns=a.learn // UNIT))

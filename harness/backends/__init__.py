@@ -21,15 +21,16 @@ ours::
 * ``harness.workers.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
   attributes: ``pack`` (how many instances side by side in one model pay best), ``isolate_dtypes`` (element types that
   go in models of their own), ``family`` (what it has in common with backends that share its code), ``recycle`` (models
-  after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes`` (the numeric profile),
-  ``unused`` (what of the processor it has no kernels for), ``info()``.
+  after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes`` (its arithmetic),
+  ``unused`` (what of the processor it has no kernels for), ``info()``.  ``harness.workers.info`` checks them when the
+  worker process starts.
 * Types NumPy lacks arrive as ml_dtypes arrays, or, where that package is missing, as raw integers with a
   ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
 * An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,
   shape)`` when the backend infers types but computes no values.
 * ``info()`` may say ``target_dialect: <dialect>``: instances of ``formats`` are then said in that dialect before the
-backend
-  gets them (``harness.engine.cross_dialect``), and ``known_as: <name>``: under which its differences are listed there.
+  backend gets them (``harness.engine.cross_dialect``), and ``known_as: <name>``: under which its differences are
+  listed there.
 * Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords it is
   created with.
 

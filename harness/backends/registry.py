@@ -98,7 +98,7 @@ def formats_of(name: str) -> tuple[str, ...]:
     if formats:
         return tuple(formats)
     with create(name) as handle:
-        return tuple(handle.hello["formats"])
+        return handle.info.formats
 
 
 @cache
@@ -109,7 +109,7 @@ def family(name: str) -> str:
         return str(_stated(BUILTIN[name], "family") or name)
     try:
         with create(name) as handle:
-            return str(handle.hello["family"])
+            return handle.info.family
     except OpconformError:
         return name
 

@@ -1,29 +1,13 @@
-"""The verdict on one case and one backend, and what the backend says of itself."""
+"""The verdict on one case and one backend."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.cases.case import Case
 from harness.compare import Judgement
 from harness.core.outcome import Outcome, Verdict
-
-
-@dataclass
-class Profile:
-    """What a backend says of its arithmetic: accumulation types, subnormals it may flush; version for known
-    differences.  cpu: what its processor offers (``harness.workers.worker.processor``), empty where that is not told.
-    formats: of the models that it takes."""
-
-    name: str
-    version: str = ""
-    acc: Mapping[str, str] = field(default_factory=dict)
-    flushes: tuple[str, ...] = ()
-    info: Mapping[str, Any] = field(default_factory=dict)
-    cpu: frozenset[str] = frozenset()
-    formats: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

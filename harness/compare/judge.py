@@ -46,7 +46,7 @@ def judge(
     acc: Mapping[str, str] | None = None,
     flushes: Sequence[str] = (),
 ) -> Judgement:
-    """Judge the outputs of one run.  acc, flushes: the backend's numeric profile by dtype name."""
+    """Judge the outputs of one run.  acc, flushes: what the backend declares of its arithmetic (``BackendInfo``)."""
     got = outcome.outputs or ()
     if seen := look(expected, got, flushes):
         return AGREE if seen == 1 else UNINFORMATIVE

@@ -13,13 +13,14 @@ from functools import cache
 from typing import Any
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.cases.translation import Translation, Untranslatable, same
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.learned_support import UNASKED
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 
 
 @cache
@@ -28,9 +29,9 @@ def crossing(dialect: str, newest: Any) -> Translation:
     return Translation(registry.dialect(dialect), newest)
 
 
-def cross(case: Case, profile: Profile) -> Case | Outcome:
+def cross(case: Case, info: BackendInfo) -> Case | Outcome:
     """The case of the other dialect that asks the same, or why there is none."""
-    way = crossing(profile.info["target_dialect"], profile.info.get("opset"))
+    way = crossing(str(info.target_dialect), info.opset)
     try:
         way.twins_of(case.version, case.inst)
         if case.expected is None:
@@ -41,14 +42,14 @@ def cross(case: Case, profile: Profile) -> Case | Outcome:
     return Case(version, inst, case.index, case.count, _draws=draws)
 
 
-def translate_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Case], dict[int, Outcome]]:
+def translate_all(cases: Sequence[Case], info: BackendInfo) -> tuple[dict[int, Case], dict[int, Outcome]]:
     """What is asked instead of each case, and what cannot be asked, by id of the original."""
     asked: dict[int, Case] = {}
     settled: dict[int, Outcome] = {}
     for c in cases:
         if c.problem:
             continue
-        got = cross(c, profile)
+        got = cross(c, info)
         if isinstance(got, Case):
             asked[id(c)] = got
         elif not c.problem:
@@ -57,13 +58,13 @@ def translate_all(cases: Sequence[Case], profile: Profile) -> tuple[dict[int, Ca
 
 
 def judge_cross_dialect(
-    case: Case, asked: Case, profile: Profile, outcomes: list[Outcome], ledger: Ledger | None = None
+    case: Case, asked: Case, info: BackendInfo, outcomes: list[Outcome], ledger: Ledger | None = None
 ) -> Result:
     """The verdict on ``case`` of what a backend did with ``asked``.
 
     A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves
     the original's bound but keeps within the one that the other dialect states."""
-    result = judge_case(case, profile, outcomes, ledger)
+    result = judge_case(case, info, outcomes, ledger)
     if result.origin is not None:
         result.origin, asked = asked, asked.at(result.run)
         case, outcomes = result.case, [result.outcome]
@@ -72,7 +73,7 @@ def judge_cross_dialect(
         return result
     if result.verdict is Verdict.WRONGLY_REJECTED:
         return _gap(result, f"refused as {asked.version.key}: {result.outcome.message}")
-    theirs = judge_case(asked, replace(profile, name=profile.info.get("known_as", profile.name)), outcomes, ledger)
+    theirs = judge_case(asked, replace(info, name=info.known_as or info.name), outcomes, ledger)
     if theirs.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
         result.verdict, result.known, result.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
     elif not theirs.verdict.bad and _same_answer(case, asked):

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.cases.selection import Unit
 from harness.compare import Judgement
 from harness.compare.statistics import Pool
@@ -31,6 +31,7 @@ from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
 from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle, wait_all
 
 Sink = Callable[[dict[str, Any]], None]
@@ -81,9 +82,9 @@ class Engine:
         self.recheck = recheck
         self.summary = RunTotals()
         self.pool = Pool()
-        self.profiles = {h.name: profile_of(h) for h in self.handles}
+        self.infos = {h.name: h.info for h in self.handles}
         self._cover: dict[str, Cover] = defaultdict(Cover)
-        self.learned_support = {h.name: LearnedSupport(self.profiles[h.name], ledger) for h in self.handles}
+        self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by the entry's id
         self._told: set[str] = set()  # entries and backends' remarks that the records hold already
         self._last = 0.0
@@ -134,21 +135,21 @@ class Engine:
         outcomes, asked = pack.answer(backend, case)
         if not outcomes:
             return None
-        profile = self.profiles[backend]
+        info = self.infos[backend]
         if asked is not None:
-            judged = judge_cross_dialect(case, asked, profile, outcomes, self.ledger)
+            judged = judge_cross_dialect(case, asked, info, outcomes, self.ledger)
         else:
-            judged = judge_case(case, profile, outcomes, self.ledger)
+            judged = judge_case(case, info, outcomes, self.ledger)
         if judged.verdict.bad and self.recheck is not None:
             handle = next(h for h in self.handles if h.name == backend)
             given = asked or case
             return self.recheck(
-                judged, profile, pack.neighbours(backend, given), partial(pack.prior_models, handle, given)
+                judged, info, pack.neighbours(backend, given), partial(pack.prior_models, handle, given)
             )
         return judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:
-        return [h for h in self.handles if fmt in h.hello["formats"]]
+        return [h for h in self.handles if fmt in h.info.formats]
 
     def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
         for u in units:
@@ -189,7 +190,7 @@ class Engine:
         unasked: set[int] | None = None
         across = []
         for h in self._for(pack.dialect.format):
-            if "target_dialect" in self.profiles[h.name].info:
+            if self.infos[h.name].target_dialect is not None:
                 across.append(h)
                 continue
             settled = self._send(h, pack)
@@ -198,37 +199,31 @@ class Engine:
             if unasked is None or id(c) not in unasked:
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
-            crossed = translate_all(pack.cases, self.profiles[h.name])
+            crossed = translate_all(pack.cases, self.infos[h.name])
             sources = {id(a): c.version.key for c in pack.cases if (a := crossed[0].get(id(c))) is not None}
             for other in pack.cross(h.name, *crossed):
                 self._send(h, other, sources)
 
     def _send(self, h: BackendHandle, pack: Pack, sources: Mapping[int, str] | None = None) -> set[int]:
         """Submit a pack to one backend; ids of the cases that need no asking.  sources: see ``LearnedSupport.plan``."""
-        liked = h.hello.get("pack", 1)
-        by_format = isinstance(liked, Mapping)
-        size = max(1, min(int(liked.get(pack.dialect.format, 1) if by_format else liked), pack.dialect.package_size))
-        settled, alone = self._above(h, pack), set[int]()
-        if (size > 1 or by_format) and not settled:
+        info = self.infos[h.name]
+        size = min(info.pack_size(pack.dialect.format), pack.dialect.package_size)
+        settled, alone = self._above(info, pack), set[int]()
+        if info.packs and not settled:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
-        learned_support, isolate_dtypes = self.learned_support[h.name], frozenset(h.hello.get("isolate_dtypes", ()))
+        learned_support = self.learned_support[h.name]
         quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, isolate_dtypes, hanging):
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, info.isolate_dtypes, hanging):
             h.submit(job)
         return set(settled)
 
-    def _above(self, h: BackendHandle, pack: Pack) -> dict[int, Outcome]:
+    @staticmethod
+    def _above(info: BackendInfo, pack: Pack) -> dict[int, Outcome]:
         """All cases, if the opset is above the highest one that the backend knows."""
-        top = self._top(h.name, pack.opset)
-        if top is None:
+        if not info.beyond(pack.opset):
             return {}
-        out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {top}")
+        out = Outcome(Status.UNSUPPORTED, None, "load", f"opset {pack.opset} is above the backend's {info.opset}")
         return {id(c): out for c in pack.cases if not c.problem}
-
-    def _top(self, backend: str, opset: Any) -> int | None:
-        """The backend's highest opset if ``opset`` is above it."""
-        top = self.profiles[backend].info.get("opset")
-        return top if isinstance(top, int) and isinstance(opset, int) and opset > top else None
 
     def _harvest(self, waiting: list[Pack], leave: int, record: bool = True) -> list[Pack]:
         """Take answers until at most ``leave`` packs are open; finished ones are judged in order."""
@@ -270,7 +265,7 @@ class Engine:
                 dtype, notable = case.dtype_name, False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
-                    if outcomes and plainly_agrees(case, self.profiles[name], outcomes):
+                    if outcomes and plainly_agrees(case, self.infos[name], outcomes):
                         votes[name] = None
                         seen = elements[name]
                         seen[1] += case.size
@@ -383,7 +378,7 @@ class Engine:
         for p in (pack, *pack.across):
             for backend, cases, failure in p.unblamed:
                 of = {id(a): c for c in pack.cases if (a := pack.asked.get(backend, {}).get(id(c))) is not None}
-                found = joint_failure.settle(self.recheck, failure, self.profiles[backend], cases, of)
+                found = joint_failure.settle(self.recheck, failure, self.infos[backend], cases, of)
                 if found is not None:
                     key = backend, id(of.get(id(found[0]), found[0]))
                     if key not in out or found[1].verdict.bad:
@@ -395,7 +390,7 @@ class Engine:
         verdict = judged.verdict
         if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
             self.ledger.lacks.add((judged.case.inst.id, judged.backend))
-        if self._top(judged.backend, judged.case.inst.opset) is None:  # else it says nothing about the types
+        if not self.infos[judged.backend].beyond(judged.case.inst.opset):  # else it says nothing about the types
             self.learned_support[judged.backend].learn(judged)
         if judged.outcome.status is Status.HARNESS_ERROR:
             self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
@@ -436,7 +431,7 @@ class Engine:
             wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
             judged = Result(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
             if self.ledger is not None:
-                self.ledger.explain(judged, self.profiles[backend])
+                self.ledger.explain(judged, self.infos[backend])
             found[key, backend].append(judged)
         for (key, backend), all_ in found.items():
             self.summary.failures += sum(j.verdict.bad for j in all_)
@@ -484,17 +479,3 @@ def _few_collections() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def profile_of(handle: BackendHandle) -> Profile:
-    """What a started backend says of its arithmetic."""
-    h = handle.hello
-    return Profile(
-        handle.name,
-        str(h.get("version", "")),
-        h.get("acc") or {},
-        tuple(h.get("flushes") or ()),
-        h.get("info") or {},
-        frozenset(h.get("cpu") or ()),
-        tuple(h.get("formats") or ()),
-    )

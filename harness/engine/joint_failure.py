@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.outcome import Verdict
 from harness.engine.batching import served
 from harness.engine.requery import Requery, flaky, forms
 from harness.engine.verdict import BY_STATUS
+from harness.workers.info import BackendInfo
 from harness.workers.wire import Unblamed
 
 
 def settle(
-    asker: Requery, failure: Unblamed, profile: Profile, neighbours: Sequence[Case], origins: Mapping[int, Case]
+    asker: Requery, failure: Unblamed, info: BackendInfo, neighbours: Sequence[Case], origins: Mapping[int, Case]
 ) -> tuple[Case, Result] | None:
     """The verdict on a failure of a model whose cases pass alone, and the case that tells it; None if no fault.
 
@@ -27,10 +28,10 @@ def settle(
 
     def said(k: int, case: Case) -> Result:
         of = origins.get(id(neighbours[k]))
-        return Result(of or case, profile.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
+        return Result(of or case, info.name, BY_STATUS[status], failure.outcome, asked=case if of else None)
 
     def ask(beside: Sequence[Case], which: Sequence[int], at: int) -> Result:
-        return asker.ask(said(at, beside[at]), profile, [beside[k] for k in which])
+        return asker.ask(said(at, beside[at]), info, [beside[k] for k in which])
 
     every = list(range(len(neighbours)))
     if len(neighbours) > 1 and asker.left > 0:
@@ -45,12 +46,12 @@ def settle(
     if prior_models and not origins and asker.left > 0:
         with asker.timed():
             beside = forms(neighbours, failure.sets[0])[0]
-            later = asker.used(profile, beside, prior_models, None, lambda got: got.outcome.status is status)
+            later = asker.used(info, beside, prior_models, None, lambda got: got.outcome.status is status)
         if later is not None:
             return neighbours[later[0]], later[1]
     first = said(every[-1], neighbours[-1])
     if len(neighbours) == 1 and asker.ledger is not None:  # a death that is listed need not come each time
-        asker.ledger.explain(first, profile)
+        asker.ledger.explain(first, info)
     return neighbours[-1], flaky(first) if first.verdict.bad else first
 
 

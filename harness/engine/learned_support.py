@@ -27,12 +27,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
 from harness.generate.draw_engines import mix
 from harness.ledger.ledger import Ledger, Listed
+from harness.workers.info import BackendInfo
 
 GAP = 3
 LACK = 4
@@ -51,10 +52,8 @@ class LearnedSupport:
     Knowledge is kept by the op version of the run.  That is the one of the case, except where a backend of another
     dialect is asked: there ``source`` names the op version that the case was made from."""
 
-    def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
-        self.profile, self.ledger = profile, ledger
-        oldest = profile.info.get("oldest_opset")
-        self._oldest: int | None = oldest if isinstance(oldest, int) else None
+    def __init__(self, info: BackendInfo, ledger: Ledger | None = None) -> None:
+        self.info, self.ledger = info, ledger
         self._listed: dict[str, Listed | None] = {}  # by op version
         self._of: defaultdict[str, Knowledge] = defaultdict(Knowledge)
         self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
@@ -134,7 +133,7 @@ class LearnedSupport:
             return None
         key = case.version.key
         if key not in self._listed:
-            self._listed[key] = self.ledger.listed(key, self.profile)
+            self._listed[key] = self.ledger.listed(key, self.info)
         return self._listed[key]
 
     def _deadly(self, known: Knowledge, case: Case) -> bool:
@@ -149,7 +148,7 @@ class LearnedSupport:
 
     def _below(self, case: Case) -> bool:
         """Is this an opset of which the backend's makers promise nothing?  Other gaps may open at each of those."""
-        return self._oldest is not None and isinstance(case.inst.opset, int) and case.inst.opset < self._oldest
+        return self.info.below(case.inst.opset)
 
     def _foretold(self, listed: Listed | None, known: Knowledge, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""

@@ -17,10 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.outcome import Verdict
 from harness.engine.requery import Requery, fewer, flaky, forms, whole
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 
 # Answers of one kind that stood when asked for again: the others are taken at their word.  Or that were right alone:
@@ -44,7 +45,7 @@ class Recheck(Requery):
     def __call__(
         self,
         result: Result,
-        profile: Profile,
+        info: BackendInfo,
         neighbours: Sequence[Case] = (),
         prior_models: Callable[[], list[list[Case]]] = list,
     ) -> Result:
@@ -59,27 +60,31 @@ class Recheck(Requery):
             return whole(result)
         deep = self.left > 0 and self._wavered[kind] < SURE
         with self.timed():
-            found = self._settle(result, profile, neighbours, prior_models) if deep else self._alone(result, profile)
+            found = self._settle(result, info, neighbours, prior_models) if deep else self._alone(result, info)
         if found.verdict is Verdict.FLAKY or found.neighbours or found.prior_models:
             self._wavered[kind] += 1
         elif found.verdict.bad:
             self._stood[kind] += 1
         return found
 
-    def _alone(self, result: Result, profile: Profile) -> Result:
-        alone = self.ask(result, profile, [result.asked or result.case])
+    def _alone(self, result: Result, info: BackendInfo) -> Result:
+        alone = self.ask(result, info, [result.asked or result.case])
         if alone.outcome.phase == "start":  # no second process can be had
             return result
         return alone if alone.verdict not in RIGHT else flaky(result)
 
     def _settle(
-        self, result: Result, profile: Profile, neighbours: Sequence[Case], prior_models: Callable[[], list[list[Case]]]
+        self,
+        result: Result,
+        info: BackendInfo,
+        neighbours: Sequence[Case],
+        prior_models: Callable[[], list[list[Case]]],
     ) -> Result:
-        alone = self._alone(result, profile)
+        alone = self._alone(result, info)
         if alone.verdict is not Verdict.FLAKY:
             return alone
         if result.run:
-            after = self._after(result, profile)
+            after = self._after(result, info)
             if after is not None:
                 return after
         at = next((k for k, c in enumerate(neighbours) if c is result.given), None)
@@ -87,27 +92,27 @@ class Recheck(Requery):
             return alone
         shapes = forms(neighbours, result.run) if result.origin is not None else [neighbours]
         for beside in shapes if len(neighbours) > 1 else ():
-            together = self.ask(result.about(beside[at]), profile, beside)
+            together = self.ask(result.about(beside[at]), info, beside)
             if together.verdict in ASKED:
-                return self._fewer(together, profile, beside)
+                return self._fewer(together, info, beside)
             if together.known is not None:  # the entry names the neighbours that it takes
                 return replace(together, neighbours=())
         models = prior_models() if result.asked is None else []
-        used = self.used(profile, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
+        used = self.used(info, shapes[0], models, at, lambda got: got.verdict in ASKED) if models else None
         return alone if used is None else used[1]
 
-    def _after(self, result: Result, profile: Profile) -> Result | None:
+    def _after(self, result: Result, info: BackendInfo) -> Result | None:
         """What goes wrong with the runs before it, listed or not: the one among them that suffices, or all."""
         if result.asked is not None:
             return None
         every = result.given.up_to(result.run)
         for case in (*(fewer(every, k) for k in range(result.run)), every):
-            got = self.ask(result.about(case), profile, [case])
+            got = self.ask(result.about(case), info, [case])
             if got.draw and got.verdict not in RIGHT:
                 return got
         return None
 
-    def _fewer(self, result: Result, profile: Profile, neighbours: Sequence[Case]) -> Result:
+    def _fewer(self, result: Result, info: BackendInfo, neighbours: Sequence[Case]) -> Result:
         """The smallest neighbours found in which the answer is still wrong."""
         case = result.asked or result.case
 
@@ -115,7 +120,7 @@ class Recheck(Requery):
             return [c for c in neighbours if c is case or any(c is o for o in others)]
 
         def fails(others: list[Case]) -> Result | None:
-            got = self.ask(result, profile, among(others))
+            got = self.ask(result, info, among(others))
             return got if got.verdict is result.verdict else None
 
         others, found = self.fewest([c for c in neighbours if c is not case], 1, fails, result)

@@ -10,12 +10,13 @@ from typing import TypeVar
 
 from harness.cases.case import Case
 from harness.cases.reruns import args_of
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.batching import build, feed
 from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job
 
@@ -43,18 +44,18 @@ class Requery:
         finally:
             self.left -= time.monotonic() - start
 
-    def ask(self, judged: Result, profile: Profile, cases: Sequence[Case]) -> Result:
+    def ask(self, judged: Result, info: BackendInfo, cases: Sequence[Case]) -> Result:
         """The verdict on one of the cases, side by side in one model, in a fresh process."""
         case = judged.asked or judged.case
         handle = self.handle(judged.backend)
         if judged.asked is None:
-            return judge_beside(handle, profile, case, cases, self.ledger)
-        outcomes = outcomes_of(handle, case, cases, hangs=hanging(self.ledger, profile))
-        return judge_cross_dialect(judged.case, judged.asked, profile, outcomes, self.ledger)
+            return judge_beside(handle, info, case, cases, self.ledger)
+        outcomes = outcomes_of(handle, case, cases, hangs=hanging(self.ledger, info))
+        return judge_cross_dialect(judged.case, judged.asked, info, outcomes, self.ledger)
 
     def used(
         self,
-        profile: Profile,
+        info: BackendInfo,
         beside: Sequence[Case],
         served: list[list[Case]],
         told: int | None,
@@ -64,12 +65,12 @@ class Requery:
         the one that tells it, whose number comes with it; None if it does not go wrong again.
 
         told: that number, where it is given; else the last one that is left tells it."""
-        handle, kept = self.handle(profile.name), [] if told is None else [told]
+        handle, kept = self.handle(info.name), [] if told is None else [told]
 
         def fails(others: list[int], models: list[list[Case]]) -> Result | None:
             which = sorted(others + kept)
             case = beside[which[-1] if told is None else told]
-            got = judge_beside(handle, profile, case, [beside[k] for k in which], self.ledger, models)
+            got = judge_beside(handle, info, case, [beside[k] for k in which], self.ledger, models)
             return got if wrong(got) else None
 
         others = [k for k in range(len(beside)) if k != told]
@@ -131,7 +132,7 @@ def fewer(case: Case, k: int) -> Case:
 
 def judge_beside(
     handle: BackendHandle,
-    profile: Profile,
+    info: BackendInfo,
     case: Case,
     cases: Sequence[Case],
     ledger: Ledger | None = None,
@@ -142,15 +143,15 @@ def judge_beside(
     prior_models: the cases of models that the process serves first.  hangs: is a case known to hang at times?  Without
     it the ledger tells."""
     neighbours = tuple(cases) if len(cases) > 1 else ()
-    outcomes = outcomes_of(handle, case, cases, prior_models, hangs or hanging(ledger, profile))
-    judged = judge_case(case, profile, outcomes, ledger, neighbours)
+    outcomes = outcomes_of(handle, case, cases, prior_models, hangs or hanging(ledger, info))
+    judged = judge_case(case, info, outcomes, ledger, neighbours)
     judged.prior_models = tuple(map(tuple, prior_models))
     return judged
 
 
-def hanging(ledger: Ledger | None, profile: Profile) -> Callable[[Case], bool]:
+def hanging(ledger: Ledger | None, info: BackendInfo) -> Callable[[Case], bool]:
     """Tells whether a known difference of the backend says that a case hangs at times."""
-    return lambda case: ledger is not None and ledger.may_hang(case, profile)
+    return lambda case: ledger is not None and ledger.may_hang(case, info)
 
 
 def outcomes_of(

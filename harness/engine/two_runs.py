@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.engine.cross_dialect import judge_cross_dialect
 from harness.engine.requery import hanging, outcomes_of
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.tolerance import Accepted, Statistical
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.process import BackendError, Spec
 from harness.workers.unwritten import compared
@@ -52,22 +53,22 @@ class TwoRuns:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __call__(self, result: Result, profile: Profile) -> Result:
+    def __call__(self, result: Result, info: BackendInfo) -> Result:
         """The result, with ``nondeterministic`` and ``second`` filled in where two runs differ.  A right answer that is
         wrong in one of the two runs gets the verdict of that run."""
         if result.verdict is Verdict.UNSUPPORTED or _statistical(result):
             return result
-        runs = [self._outcomes(result, profile, self._handle(result.backend, k)) for k in (0, 1)]
+        runs = [self._outcomes(result, info, self._handle(result.backend, k)) for k in (0, 1)]
         at = difference(*runs)
         if at is None:
             return result
         with BackendHandle(self._compared(result.backend, 0), deadline=self._deadline) as another:
-            follows = difference(runs[0], self._outcomes(result, profile, another)) is None
+            follows = difference(runs[0], self._outcomes(result, info, another)) is None
         if not follows and _random(result):
             return result
         said = f"{MEMORY if follows else OTHERWISE} ({at})"
         if result.verdict in RIGHT:
-            judged = [self._judge(result, profile, run) for run in runs]
+            judged = [self._judge(result, info, run) for run in runs]
             result = next((j for j in judged if j.verdict not in RIGHT), result)
         return replace(result, nondeterministic=said, second=runs[1][min(result.run or result.draw, len(runs[1]) - 1)])
 
@@ -82,8 +83,8 @@ class TwoRuns:
             )
         return self._handles[backend, k]
 
-    def _outcomes(self, result: Result, profile: Profile, handle: BackendHandle) -> list[Outcome]:
-        case, listed = result.asked or result.case, hanging(self._ledger, profile)
+    def _outcomes(self, result: Result, info: BackendInfo, handle: BackendHandle) -> list[Outcome]:
+        case, listed = result.asked or result.case, hanging(self._ledger, info)
 
         def hangs(c: Case) -> bool:  # what has just hung says nothing if it hangs again (``difference``)
             return (c is case and result.outcome.status is Status.TIMED_OUT) or listed(c)
@@ -93,10 +94,10 @@ class TwoRuns:
         except BackendError as e:
             return [Outcome(Status.CRASHED, None, "start", str(e))]
 
-    def _judge(self, result: Result, profile: Profile, outcomes: list[Outcome]) -> Result:
+    def _judge(self, result: Result, info: BackendInfo, outcomes: list[Outcome]) -> Result:
         if result.asked is not None:
-            return judge_cross_dialect(result.case, result.asked, profile, outcomes, self._ledger)
-        return judge_case(result.case, profile, outcomes, self._ledger, result.neighbours)
+            return judge_cross_dialect(result.case, result.asked, info, outcomes, self._ledger)
+        return judge_case(result.case, info, outcomes, self._ledger, result.neighbours)
 
 
 def _statistical(result: Result) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.compare import judge, look
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, gathered, open_at
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 
 BY_STATUS = {
     Status.REJECTED: Verdict.WRONGLY_REJECTED,
@@ -25,7 +24,7 @@ BY_STATUS = {
 }
 
 
-def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> bool:
+def plainly_agrees(case: Case, info: BackendInfo, outcomes: list[Outcome]) -> bool:
     """Is it a valid instance of which a first look tells that all runs gave the right answer?  It does of most, and
     ``judge_case`` would say the same."""
     rows = case.expected if outcomes[0].status is Status.VALUE else None
@@ -34,14 +33,14 @@ def plainly_agrees(case: Case, profile: Profile, outcomes: list[Outcome]) -> boo
     for r, outcome in enumerate(outcomes):
         if outcome.status is not Status.VALUE:
             return False
-        if look(rows[r if r < len(rows) else 0], outcome.outputs or (), profile.flushes) != 1:
+        if look(rows[r if r < len(rows) else 0], outcome.outputs or (), info.flushes) != 1:
             return False
     return True
 
 
 def judge_case(
     case: Case,
-    profile: Profile,
+    info: BackendInfo,
     outcomes: list[Outcome],
     ledger: Ledger | None = None,
     neighbours: tuple[Case, ...] = (),
@@ -53,9 +52,9 @@ def judge_case(
     ``harness.engine.recheck`` to find out."""
     worst: Result | None = None
     for r, outcome in enumerate(outcomes):
-        one = _one(case, profile, outcome, r)
+        one = _one(case, info, outcome, r)
         if one.verdict is Verdict.MISMATCH:
-            _set_aside(case, profile, one, ledger)
+            _set_aside(case, info, one, ledger)
         if worst is None or _weight(one) > _weight(worst):
             worst = one
         if one.verdict.bad:
@@ -69,7 +68,7 @@ def judge_case(
         refused = worst.verdict is Verdict.WRONGLY_REJECTED
         excusable = refused or (worst.verdict is Verdict.MISMATCH and not _typed(worst))
         if refused and ledger is not None:  # a refusal has a cause, whatever the data
-            ledger.explain(worst, profile)
+            ledger.explain(worst, info)
         if not worst.verdict.bad:
             return worst
         why = (case.ambiguous if refused else _all_open(case, worst)) if excusable else None
@@ -78,7 +77,7 @@ def judge_case(
         if why is not None:
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, str(why)
         elif ledger is not None:
-            ledger.explain(worst, profile)
+            ledger.explain(worst, info)
     return worst
 
 
@@ -111,19 +110,19 @@ def _all_open(case: Case, wrong: Result) -> str | None:
     return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
 
 
-def _set_aside(case: Case, profile: Profile, wrong: Result, ledger: Ledger | None) -> None:
+def _set_aside(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger | None) -> None:
     """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open: ambiguous is what
     is right there."""
     if _typed(wrong):
         return
-    listed = None if ledger is None else ledger.underspecified(case.at(wrong.draw), profile)
+    listed = None if ledger is None else ledger.underspecified(case.at(wrong.draw), info)
     why = gathered(_underspecified(case, wrong.draw), listed)
     rest = None if why is None else _without_open(case, wrong.outcome, wrong.draw, why)
     if rest is None and case.problem:
         _failed(wrong, case.problem)
     if why is None or rest is None:
         return
-    closed = _one(case, profile, rest[1], wrong.draw, rest[0])
+    closed = _one(case, info, rest[1], wrong.draw, rest[0])
     if closed.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE):
         wrong.verdict, wrong.ambiguity = Verdict.AMBIGUOUS, str(why)
         if ledger is not None:
@@ -154,41 +153,40 @@ def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[lis
     return row, replace(outcome, outputs=out)
 
 
-def _one(case: Case, profile: Profile, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Result:
+def _one(case: Case, info: BackendInfo, outcome: Outcome, r: int, row: list[Expected] | None = None) -> Result:
     """The verdict on one run.  row: what is expected, where that is not all that the reference says."""
     if case.inst.rule is not None:
-        if profile.info.get("validates") is False and outcome.status in (Status.VALUE, Status.REJECTED):
+        if not info.validates and outcome.status in (Status.VALUE, Status.REJECTED):
             gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, "makes no claim about invalid models")
-            return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+            return Result(case, info.name, Verdict.UNSUPPORTED, gap, None, r)
         if outcome.status is Status.VALUE:
-            return Result(case, profile.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
+            return Result(case, info.name, Verdict.WRONGLY_ACCEPTED, outcome, None, r)
         if outcome.status is Status.REJECTED:
-            return Result(case, profile.name, Verdict.AGREE, outcome, None, r)
-        return Result(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
-    if outcome.status is Status.REJECTED and not _claimed(case, profile.info):
+            return Result(case, info.name, Verdict.AGREE, outcome, None, r)
+        return Result(case, info.name, BY_STATUS[outcome.status], outcome, None, r)
+    if outcome.status is Status.REJECTED and not _claimed(case, info):
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, outcome.message, outcome.millis)
-        return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+        return Result(case, info.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is Status.REJECTED and (why := case.version.schema.refusable):
         told = f"{why}, which may be refused: {outcome.message}"
         gap = Outcome(Status.UNSUPPORTED, None, outcome.phase, told, outcome.millis)
-        return Result(case, profile.name, Verdict.UNSUPPORTED, gap, None, r)
+        return Result(case, info.name, Verdict.UNSUPPORTED, gap, None, r)
     if outcome.status is not Status.VALUE:
-        return Result(case, profile.name, BY_STATUS[outcome.status], outcome, None, r)
+        return Result(case, info.name, BY_STATUS[outcome.status], outcome, None, r)
     rows = case.expected
     assert rows is not None
     expected = row or rows[r if r < len(rows) else 0]
     try:
         with quiet:
-            judgement = judge(expected, outcome, acc=profile.acc, flushes=profile.flushes)
+            judgement = judge(expected, outcome, acc=info.acc, flushes=info.flushes)
     except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
-        return Result(case, profile.name, Verdict.UNKNOWN, failed, None, r)
-    return Result(case, profile.name, judgement.verdict, outcome, judgement, r)
+        return Result(case, info.name, Verdict.UNKNOWN, failed, None, r)
+    return Result(case, info.name, judgement.verdict, outcome, judgement, r)
 
 
-def _claimed(case: Case, info: Mapping[str, Any]) -> bool:
+def _claimed(case: Case, info: BackendInfo) -> bool:
     """Is a model of this opset and of these element types what the backend's makers promise to take?"""
-    opset, oldest, dtypes = case.inst.opset, info.get("oldest_opset"), info.get("dtypes")
-    if isinstance(oldest, int) and isinstance(opset, int) and opset < oldest:
+    if info.below(case.inst.opset):
         return False
-    return dtypes is None or all(d is None or str(d) in dtypes for d in case.types[1:])
+    return info.dtypes is None or all(d is None or str(d) in info.dtypes for d in case.types[1:])

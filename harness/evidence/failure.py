@@ -15,7 +15,7 @@ from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.engine.case_record import NEIGHBOURS, address, record
-from harness.engine.engine import Engine, profile_of
+from harness.engine.engine import Engine
 from harness.engine.two_runs import TwoRuns
 from harness.evidence.budget import Budget
 from harness.evidence.minimize import minimize
@@ -72,7 +72,7 @@ class Evidence:
             if result.verdict.bad and lonely:
                 small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
             if self.two_runs is not None:
-                twice = self.two_runs(small or result, profile_of(self.handle(result.backend)))
+                twice = self.two_runs(small or result, self.handle(result.backend).info)
                 small, result = (None, twice) if small is None else (twice, result)
             self.left -= time.monotonic() - start
         folder = None
@@ -106,7 +106,7 @@ class Evidence:
         assert self.folder is not None
         handle = self.handle(result.backend)
         try:
-            return write_folder(self.folder, result, profile_of(handle).version, handle.processor)
+            return write_folder(self.folder, result, handle.info.version, handle.processor)
         except OSError as e:
             where = e.filename or self.folder
             raise UsageError(f"failures: cannot write {where}: {e.strerror}; what was judged before is kept") from e

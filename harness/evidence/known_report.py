@@ -14,7 +14,7 @@ from harness.cases.selection import matches
 from harness.core.escape import file_name, markdown, markdown_code
 from harness.core.outcome import Status, Verdict
 from harness.declare import registry
-from harness.engine.engine import Engine, profile_of
+from harness.engine.engine import Engine
 from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
 from harness.evidence.repro_folder import write_folder
@@ -66,11 +66,11 @@ def collect(
     run to run."""
     rows = []
     for h in handles:
-        profile = profile_of(h)
+        info = h.info
         engine = Engine([h])
         for e in concerned(ledger, h.name, ops):
             version = registry.version_of(e.instance)
-            if version.dialect.format not in h.hello["formats"]:
+            if version.dialect.format not in h.info.formats:
                 continue
             result = (
                 in_neighbours(e, h)
@@ -83,13 +83,13 @@ def collect(
                 # a refusal has a cause, whatever the spec leaves open about the data (``judge_case``)
                 result = replace(result, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
             if two_runs is not None:
-                result = two_runs(result, profile)
+                result = two_runs(result, info)
             folder = None
             if result.verdict.bad:
-                folder = write_folder(out / file_name(e.id), result, profile.version, h.processor)
+                folder = write_folder(out / file_name(e.id), result, info.version, h.processor)
             rows.append(
                 KnownReportRow(
-                    e, h.name, version.key, result.verdict.value, folder, not e.there(profile), result.nondeterministic
+                    e, h.name, version.key, result.verdict.value, folder, not e.there(info), result.nondeterministic
                 )
             )
     out.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def in_neighbours(e: LedgerEntry, handle: BackendHandle) -> Result:
     """The verdict on an entry's instance beside those that it goes wrong with, in one model.  One that hangs at times
     is not waited for as long as others are."""
     cases = [fill(registry.version_of(i), i) for i in (*e.neighbours, e.instance)]
-    return judge_beside(handle, profile_of(handle), cases[-1], cases, hangs=lambda _: e.may_hang)
+    return judge_beside(handle, handle.info, cases[-1], cases, hangs=lambda _: e.may_hang)
 
 
 def index(rows: list[KnownReportRow], out: Path) -> str:

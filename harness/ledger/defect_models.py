@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.dtypes import of
 from harness.core.errors import FormatError
@@ -36,6 +36,7 @@ from harness.core.instance import SKIPPED, Arg
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, open_at, registry
+from harness.workers.info import BackendInfo
 
 FOLDER = "defects"
 
@@ -167,7 +168,7 @@ def model(folder: Path, name: str) -> Model:
     return found
 
 
-def explains(told: Model, result: Result, profile: Profile) -> bool:
+def explains(told: Model, result: Result, info: BackendInfo) -> bool:
     """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
     given, got = Given(result.case, result.draw), result.outcome.outputs
     with quiet:
@@ -205,10 +206,10 @@ def explains(told: Model, result: Result, profile: Profile) -> bool:
             )
             row.append(e)
             answer.append(a)
-        elif not _same(told_, a, e, _right(result, profile, e, i, a)):
+        elif not _same(told_, a, e, _right(result, info, e, i, a)):
             return False
     outcome = replace(result.outcome, outputs=answer)
-    return not row or judge(row, outcome, acc=profile.acc, flushes=profile.flushes).verdict in (
+    return not row or judge(row, outcome, acc=info.acc, flushes=info.flushes).verdict in (
         Verdict.AGREE,
         Verdict.UNINFORMATIVE,
     )
@@ -274,13 +275,13 @@ def _settled(e: Expected, a: Any, case: Case, i: int, run: int, result: Result |
     return replace(e, open=mask), np.where(mask, e.value, a).astype(a.dtype)
 
 
-def _right(result: Result, profile: Profile, e: Expected, i: int, a: Any) -> Any:
+def _right(result: Result, info: BackendInfo, e: Expected, i: int, a: Any) -> Any:
     """Mask of the elements of an output that need no model: they are right, or the specification leaves them open."""
     j = result.judgement
     if j is not None and j.output == i:
         wrong = j.bad()
         return False if wrong is None else ~wrong
-    one = judge([e], replace(result.outcome, outputs=[a]), acc=profile.acc, flushes=profile.flushes)
+    one = judge([e], replace(result.outcome, outputs=[a]), acc=info.acc, flushes=info.flushes)
     wrong = one.bad() if one.verdict is Verdict.MISMATCH else np.zeros(np.shape(a), bool)
     return False if wrong is None else ~wrong | _open(result.case, e, a, i, result.draw)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
@@ -21,6 +21,7 @@ from harness.ledger.defect_models import Model, explains
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
+from harness.workers.info import BackendInfo
 
 ELEMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "nan": lambda x: np.isnan(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
@@ -62,7 +63,7 @@ class LedgerEntry:
     wide: str = ""
     intermittent: str = ""
     status: str = ""
-    _there: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _there: dict[tuple[str, tuple[str, ...]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def folder(self) -> str:
@@ -81,11 +82,11 @@ class LedgerEntry:
             "readings": list(self.readings),
         }
 
-    def matches(self, result: Result, profile: Profile) -> bool:
+    def matches(self, result: Result, info: BackendInfo) -> bool:
         inst = result.case.inst
         if self.elements or result.verdict.value not in self.verdicts:
             return False
-        if not any(fnmatchcase(profile.name, b) for b in self.backends):
+        if not any(fnmatchcase(info.name, b) for b in self.backends):
             return False
         if not any(fnmatchcase(f"{inst.dialect}/{inst.op}", o) for o in self.ops):
             return False
@@ -102,31 +103,29 @@ class LedgerEntry:
         if self.message is not None and not self.message.search(result.outcome.message):
             return False
         facts = Facts(result.case, PLAIN, result)
-        if not self.there(profile):
+        if not self.there(info):
             return False
         if self.when is not None and self.when.names & {"wrong_pairs", "wrong_at"} and not facts["wrong_pairs"]:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        return result.verdict is not Verdict.MISMATCH or not self.defect_model or self._given(result, profile)
+        return result.verdict is not Verdict.MISMATCH or not self.defect_model or self._given(result, info)
 
-    def _given(self, result: Result, profile: Profile) -> bool:
+    def _given(self, result: Result, info: BackendInfo) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
         answer that a model could tell.  Raises FormatError, naming the entry, where a model fails."""
         if result.outcome.outputs is None:
             return True
         try:
-            return any(explains(told, result, profile) for told in self.defect_model)
+            return any(explains(told, result, info) for told in self.defect_model)
         except Exception as e:
             raise FormatError(
                 f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"
             ) from None
 
-    def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
+    def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
-        if not (
-            any(fnmatchcase(profile.name, b) for b in self.backends) and self._fits(case, profile) and self._told(case)
-        ):
+        if not (any(fnmatchcase(info.name, b) for b in self.backends) and self._fits(case, info) and self._told(case)):
             return None
         x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
         return underspecified(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
@@ -146,27 +145,27 @@ class LedgerEntry:
         except FormatError:
             return False
 
-    def shuns(self, case: Case, profile: Profile) -> bool:
+    def shuns(self, case: Case, info: BackendInfo) -> bool:
         """Is this one of the instances that go wrong in neighbours?"""
-        return self._fits(case, profile) and self._told(case)
+        return self._fits(case, info) and self._told(case)
 
-    def there(self, profile: Profile) -> bool:
+    def there(self, info: BackendInfo) -> bool:
         """Are release and processor those of the entry?  An unknown processor may be any."""
-        at = profile.version, profile.cpu
+        at = info.version, info.cpu
         known = self._there.get(at)
         if known is None:
-            known = self._there[at] = within(profile.version, self.versions) and (
-                not profile.cpu or all((w.lstrip("!") in profile.cpu) != w.startswith("!") for w in self.cpu)
+            known = self._there[at] = within(info.version, self.versions) and (
+                not info.cpu or all((w.lstrip("!") in info.cpu) != w.startswith("!") for w in self.cpu)
             )
         return known
 
-    def _fits(self, case: Case, profile: Profile) -> bool:
+    def _fits(self, case: Case, info: BackendInfo) -> bool:
         """Are version, opset, type, release and processor those of the entry?"""
         return (
             (not self.op_versions or case.inst.version in self.op_versions)
             and (not self.opsets or case.inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
-            and self.there(profile)
+            and self.there(info)
         )
 
     @cached_property
@@ -195,14 +194,14 @@ class LedgerEntry:
     def may_hang(self) -> bool:
         return Verdict.TIMED_OUT.value in self.verdicts
 
-    def foretells(self, case: Case, profile: Profile) -> bool:
+    def foretells(self, case: Case, info: BackendInfo) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
-        if self.when is None or not self._fits(case, profile):
+        if self.when is None or not self._fits(case, info):
             return False
         runs = len(case.inst.reruns)
         return any(self._told(case.at(r)) for r in range(1 + runs)) if runs else self._told(case)
 
-    def concerns(self, keys: Iterable[str], backends: Iterable[Profile]) -> bool:
+    def concerns(self, keys: Iterable[str], backends: Iterable[BackendInfo]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
         if not any(
             fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier
 
-from harness.cases.result import Profile
 from harness.core.errors import FormatError
 from harness.ledger.entry import LedgerEntry
 from harness.ledger.releases import Range, below, releases, within
 from harness.ledger.tables import parsed, texts
+from harness.workers.info import BackendInfo
 
 FILE = "folders.toml"
 _FIELDS = {"backend", "versions"}
@@ -37,9 +37,9 @@ class Folder:
     backends: tuple[str, ...]
     versions: tuple[Range, ...] = ()
 
-    def concerns(self, profile: Profile) -> bool:
+    def concerns(self, info: BackendInfo) -> bool:
         """Can an entry of the folder speak of this backend?"""
-        return any(fnmatchcase(profile.name, b) for b in self.backends) and within(profile.version, self.versions)
+        return any(fnmatchcase(info.name, b) for b in self.backends) and within(info.version, self.versions)
 
     def holds(self, backends: tuple[str, ...], versions: tuple[Range, ...]) -> bool:
         """Does an entry of these backends and releases belong into the folder?  A pattern matches itself."""

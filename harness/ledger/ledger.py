@@ -13,11 +13,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import Underspecified, gathered, registry
 from harness.ledger.entry import LedgerEntry
+from harness.workers.info import BackendInfo
 
 
 class Listed:
@@ -26,8 +27,8 @@ class Listed:
     foretelling: the backend refuses them, or they end or damage its process; those that damage it first.  shy: they go
     wrong beside others.  corrupts_process, hangs: does one of them damage the process, or hang at times?"""
 
-    def __init__(self, profile: Profile, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
-        self.profile, self.foretelling, self.shy = profile, foretelling, shy
+    def __init__(self, info: BackendInfo, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
+        self.info, self.foretelling, self.shy = info, foretelling, shy
         self.corrupts_process = any(e.corrupts_process for e in foretelling)
         self.hangs = any(e.may_hang for e in foretelling)
 
@@ -35,7 +36,7 @@ class Listed:
         """The first known difference that says the backend will not take this instance; one that corrupts_process
         before all."""
         for e in self.foretelling:
-            if e.foretells(case, self.profile):
+            if e.foretells(case, self.info):
                 return e
         return None
 
@@ -51,7 +52,7 @@ class Listed:
 
     def shuns(self, case: Case) -> bool:
         """Does a known difference say that the instance goes wrong beside others, and right alone?"""
-        return any(e.shuns(case, self.profile) for e in self.shy)
+        return any(e.shuns(case, self.info) for e in self.shy)
 
 
 @dataclass
@@ -62,12 +63,12 @@ class Ledger:
     entries: list[LedgerEntry] = field(default_factory=list)
     lacks: set[tuple[str, str]] = field(default_factory=set)
 
-    def explain(self, result: Result, profile: Profile) -> LedgerEntry | None:
+    def explain(self, result: Result, info: BackendInfo) -> LedgerEntry | None:
         """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
         evaluated leaves no verdict, and says why."""
         for e in self._candidates(result.case.inst.dialect, result.case.inst.op):
             try:
-                matches = e.matches(result, profile)
+                matches = e.matches(result, info)
             except FormatError as error:
                 result.verdict, result.judgement = Verdict.UNKNOWN, None
                 result.outcome = Outcome(Status.HARNESS_ERROR, result.outcome.outputs, "judge", str(error))
@@ -81,10 +82,10 @@ class Ledger:
                 return e
         return None
 
-    def underspecified(self, case: Case, profile: Profile) -> Underspecified | None:
+    def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
         """What entries say is open of single elements of an instance of one run."""
         here = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.elements]
-        return gathered(*(e.underspecified(case, profile) for e in here)) if here else None
+        return gathered(*(e.underspecified(case, info) for e in here)) if here else None
 
     def met(self, id: str) -> None:
         """An entry, by its id, has explained an answer; a reason that is no entry's is counted nowhere."""
@@ -92,31 +93,31 @@ class Ledger:
         if e is not None:
             e.hits += 1
 
-    def listed(self, key: str, profile: Profile) -> Listed | None:
+    def listed(self, key: str, info: BackendInfo) -> Listed | None:
         """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
         dialect, op, version = key.split("/")
         here = [
             e
             for e in self._candidates(dialect, op)
-            if any(fnmatchcase(profile.name, b) for b in e.backends)
+            if any(fnmatchcase(info.name, b) for b in e.backends)
             and (not e.op_versions or version in map(str, e.op_versions))
-            and e.there(profile)
+            and e.there(info)
         ]
         foretelling = sorted(
             (e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.corrupts_process
         )
         shy = [e for e in here if e.neighbours]
-        return Listed(profile, foretelling, shy) if foretelling or shy else None
+        return Listed(info, foretelling, shy) if foretelling or shy else None
 
-    def may_hang(self, case: Case, profile: Profile) -> bool:
+    def may_hang(self, case: Case, info: BackendInfo) -> bool:
         """Does a known difference of the backend say that the instance hangs at times?"""
-        listed = self.listed(case.version.key, profile)
+        listed = self.listed(case.version.key, info)
         return listed is not None and not case.problem and listed.may_hang(case)
 
-    def excuses(self, key: str, profile: Profile) -> bool:
+    def excuses(self, key: str, info: BackendInfo) -> bool:
         """Is a wrong answer of this op version and backend listed?"""
         return any(
-            e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [profile])
+            e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [info])
             for e in self._candidates(*key.split("/")[:2])
         )
 
@@ -139,7 +140,7 @@ class Ledger:
         return sorted(self.entries, key=lambda e: e.kind_of != "known")
 
     def unused(
-        self, keys: Iterable[str], backends: Iterable[Profile], replayed: Container[str] | None = None
+        self, keys: Iterable[str], backends: Iterable[BackendInfo], replayed: Container[str] | None = None
     ) -> list[str]:
         """Ids of known differences that a run over these op versions and backends did not meet.  Of a backend that does
         not take the instance of an entry, or its models, nothing is known.
@@ -147,7 +148,7 @@ class Ledger:
         replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted."""
         keys, backends = list(keys), list(backends)
 
-        def took(e: LedgerEntry) -> list[Profile]:
+        def took(e: LedgerEntry) -> list[BackendInfo]:
             if e.instance is None:
                 return backends
             fmt = registry.dialect(e.instance.dialect).format

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile
 from harness.compare import judge
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
@@ -29,6 +28,7 @@ from harness.ledger.defect_models import reproduces
 from harness.ledger.ledger import Ledger
 from harness.mutation.fault_context import FaultContext, Outputs, differs
 from harness.mutation.faults import FAULTS
+from harness.workers.info import BackendInfo
 
 INSTANCES = 200  # tried per op version and element type
 LEAST = 32  # tried even when everything planted so far is caught: rarer faults want their chance
@@ -120,7 +120,7 @@ def measure(
     least: int = LEAST,
     faults: Iterable[str] | None = None,
     ledger: Ledger | None = None,
-    backends: Iterable[Profile] = (),
+    backends: Iterable[BackendInfo] = (),
     progress: Callable[[OpVersion, Sensitivity], None] | None = None,
 ) -> Sensitivity:
     """Plant all faults in all op versions.  faults: names out of ``FAULTS``, all when None.  ledger, backends: look
@@ -160,7 +160,7 @@ def _one(
     instances: int,
     least: int,
     ledger: Ledger,
-    behind: list[Profile],
+    behind: list[BackendInfo],
 ) -> list[Sight]:
     sights = {n: Sight(v.key, dtype, n) for n in faults}
     open_ = set(faults)
@@ -188,13 +188,13 @@ def _one(
     return list(sights.values())
 
 
-def _listed(sight: Sight, case: Case, profile: Profile, outputs: Outputs, ledger: Ledger) -> None:
+def _listed(sight: Sight, case: Case, info: BackendInfo, outputs: Outputs, ledger: Ledger) -> None:
     """Put a faulty answer before the list, as a backend's."""
-    who = f"{profile.name} {profile.version}".strip()
+    who = f"{info.name} {info.version}".strip()
     ids = sight.behind.setdefault(who, Counter())
     if ids is None:
         return
-    judged = judge_case(case, profile, [Outcome(Status.VALUE, outputs)], ledger)
+    judged = judge_case(case, info, [Outcome(Status.VALUE, outputs)], ledger)
     if judged.verdict is Verdict.MISMATCH:
         sight.behind[who] = None
     elif judged.known is not None:
@@ -220,15 +220,15 @@ class FaultyHandle:
 
     def __init__(self, fault: str, formats: tuple[str, ...] = ("onnx", "tflite", "mil", "nn"), pack: int = 16) -> None:
         self.name, self.fault = f"faulty ({fault})", FAULTS[fault]
-        self.hello: dict[str, Any] = {"name": self.name, "version": "0", "formats": list(formats), "pack": pack}
+        self.info = BackendInfo(self.name, "0", formats=formats, pack=pack)
         self.pending = 0
         self.beside = ""
         self.planted: set[str] = set()
         self._done: list[Any] = []
         self._channel = None
 
-    def start(self) -> dict[str, Any]:
-        return self.hello
+    def start(self) -> BackendInfo:
+        return self.info
 
     def missing(self) -> None:
         return None

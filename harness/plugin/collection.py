@@ -93,7 +93,7 @@ class ConformanceItem(pytest.Item):
             option("--cases"),
             option("--case-seed"),
             option("--draws"),
-            bench.handle(self.backend).hello.get("info", {}).get("opset"),
+            bench.handle(self.backend).info.opset,
         )
         by_opset: dict[Any, list[Case]] = {}
         for c in cases:
@@ -138,8 +138,8 @@ class ConformanceItem(pytest.Item):
         e = excinfo.value
         if not isinstance(e, ConformanceFailure):
             return super().repr_failure(excinfo, style)
-        version = self.config.stash[BENCH].handle(self.backend).hello.get("version", "")
-        parts = [paragraph(r, str(version)) for r in e.records]
+        version = self.config.stash[BENCH].handle(self.backend).info.version
+        parts = [paragraph(r, version) for r in e.records]
         if e.total > len(parts):
             parts.append(f"({e.total} failing cases in all)")
         parts += [visible(f"{self.version.key}: {p}") for p in e.problems[:3]]

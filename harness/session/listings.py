@@ -102,8 +102,8 @@ def backends(sel: Selection) -> Rows:
             continue
         with backend_registry.create(name) as h:
             why = h.missing()
-            formats = h.hello["formats"] if why is None else backend_registry.formats_of(name)
-            state = str(h.hello.get("version", "")) if why is None else f"not here: {why}"
+            formats = h.info.formats if why is None else backend_registry.formats_of(name)
+            state = h.info.version if why is None else f"not here: {why}"
             rows.append([name, ",".join(formats), state])
     return rows
 

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
-from harness.cases.result import Profile
 from harness.cases.selection import versions
 from harness.core.errors import UsageError
 from harness.declare import registry
-from harness.engine.engine import profile_of
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import measure
 from harness.session import record_writer, run_folder, session
+from harness.workers.info import BackendInfo
 
 SHOWN = 10  # entries that hide most
 
@@ -38,7 +37,7 @@ def run(plan: session.Plan, jobs: int, progress: Callable[[int, int], None] | No
     path = plan.out / run_folder.RECORDS
     with session.Backends(plan.place) as bench:
         handles = bench.open(plan.names or session.names_for(plan.selection), strict=bool(plan.names))
-        profiles = [profile_of(h) for h in handles]
+        infos = [h.info for h in handles]
         told = session.header(plan.command, handles, plan.selection.dialects or registry.names())
         missing = [f"not run: {name}: {why}" for name, why in bench.missing.items()]
     done = {o["key"] for o in record_writer.read(path) if o["t"] == "measured"} if path.is_file() else set()
@@ -46,7 +45,7 @@ def run(plan: session.Plan, jobs: int, progress: Callable[[int, int], None] | No
     context = multiprocessing.get_context("spawn")
     with record_writer.RecordWriter(path) as writer, ProcessPoolExecutor(jobs, mp_context=context) as pool:
         writer.write({**told, **session.identity(plan)})
-        work = [pool.submit(_of, key, plan.seed, plan.sensitivity, profiles) for key in todo]
+        work = [pool.submit(_of, key, plan.seed, plan.sensitivity, infos) for key in todo]
         try:
             for n, got in enumerate(as_completed(work), 1):
                 for record in got.result():
@@ -60,15 +59,13 @@ def run(plan: session.Plan, jobs: int, progress: Callable[[int, int], None] | No
     return missing
 
 
-def _of(key: str, seed: int, instances: int, profiles: Sequence[Profile]) -> list[dict[str, Any]]:
+def _of(key: str, seed: int, instances: int, infos: Sequence[BackendInfo]) -> list[dict[str, Any]]:
     """The records of one op version, the last of which says that it is done."""
     global _ledger
     if _ledger is None:
         _ledger = load_ledger()
     version = registry.dialect(key.split("/")[0]).versions[key]
-    found = measure(
-        [version], seed=seed, instances=instances, least=min(instances, 32), ledger=_ledger, backends=profiles
-    )
+    found = measure([version], seed=seed, instances=instances, least=min(instances, 32), ledger=_ledger, backends=infos)
     return [*found.records(), {"t": "measured", "key": key}]
 
 

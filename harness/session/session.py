@@ -26,7 +26,7 @@ from harness.declare.invalid import invalid_generators_of
 from harness.declare.validation import validation_error
 from harness.engine.batching import build
 from harness.engine.case_record import record
-from harness.engine.engine import Engine, RunTotals, profile_of
+from harness.engine.engine import Engine, RunTotals
 from harness.engine.recheck import Recheck
 from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
@@ -165,7 +165,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
         )
         for (key, _, first), learnt in prior_models.learnt.items():
             engine.recall(key, first, learnt)
-        tops = [t for h in handles if isinstance(t := engine.profiles[h.name].info.get("opset"), int)]
+        tops = [i.opset for i in engine.infos.values() if i.opset is not None]
         work = units(
             chosen, plan.cases, plan.selection.opset, prior_models.done, plan.cases == 0, min(tops, default=None)
         )
@@ -176,12 +176,12 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
         replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not summary.interrupted and not record_writer.has(path, "sensitivity"):
             measured = measure(
-                chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger, backends=engine.profiles.values()
+                chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger, backends=engine.infos.values()
             )
             for rec in measured.records():
                 writer.write(rec)
         ledger.count(prior_models.hits + engine.hits)
-        unused = ledger.unused([v.key for v in chosen], engine.profiles.values(), replayed)
+        unused = ledger.unused([v.key for v in chosen], engine.infos.values(), replayed)
         writer.write(
             {
                 "t": "end",
@@ -198,7 +198,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
 def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:
     """The releases of those backends that take the models of a dialect, by name."""
     fmt = registry.dialect(dialect).format
-    return {h.name: str(h.hello.get("version")) for h in handles if fmt in h.hello["formats"]}
+    return {h.name: h.info.version for h in handles if fmt in h.info.formats}
 
 
 def _until(work: Any, seconds: float | None) -> Any:
@@ -240,7 +240,7 @@ def header(command: str, handles: Sequence[BackendHandle], dialects: Sequence[st
         "platform": platform.platform(),
         "python": platform.python_version(),
         "cpu": next((h.processor for h in handles), ""),
-        "backends": {h.name: {k: h.hello.get(k) for k in ("version", "formats", "python", "info")} for h in handles},
+        "backends": {h.name: h.info.told() for h in handles},
         "dialects": {d: registry.dialect(d).title for d in dialects},
         "op_versions": {d: len(registry.dialect(d).versions) for d in dialects},
     }
@@ -327,7 +327,7 @@ def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, expla
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         engine = Engine(handles, ledger=load_ledger() if explain else None)
         twice = bench.two_runs(engine.ledger)
-        return [twice(r, engine.profiles[r.backend]) for r in engine.judge([case])]
+        return [twice(r, engine.infos[r.backend]) for r in engine.judge([case])]
 
 
 def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
@@ -340,7 +340,7 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         twice = bench.two_runs(ledger)
-        return [twice(judge_beside(h, p := profile_of(h), case, cases, ledger, prior_models), p) for h in handles]
+        return [twice(judge_beside(h, i := h.info, case, cases, ledger, prior_models), i) for h in handles]
 
 
 def minimize(
@@ -355,6 +355,6 @@ def minimize(
         if result is None or not result.verdict.bad:
             return None, None
         small = evidence.shrink(result, Budget(evaluations=3000, seconds=seconds)) or result
-        small = bench.two_runs()(small, engine.profiles[backend])
+        small = bench.two_runs()(small, engine.infos[backend])
         path = evidence.write(small)
         return small, record(result, {backend: result.verdict.value}, small, path, place=place)

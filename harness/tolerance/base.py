@@ -2,7 +2,7 @@
 
 A tolerance says which rule holds; the numbers come from the instance when it is judged.  ``u`` is the unit roundoff of
 the output type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type in which the implementation accumulates
-(f32 for f16, bf16 and f8 outputs unless the backend's profile says otherwise), ``S`` the same meaning run on absolute
+(f32 for f16, bf16 and f8 outputs unless the backend declares otherwise), ``S`` the same meaning run on absolute
 inputs, ``a`` the actual and ``h`` the expected result.
 
     exact() copied()             comparison, integer arithmetic, min / max; data movement, where zeros keep their sign

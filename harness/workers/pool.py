@@ -17,6 +17,7 @@ from typing import Any
 from harness.core.outcome import Outcome, Status
 from harness.workers import wire
 from harness.workers.bisection import Bisection
+from harness.workers.info import BackendInfo
 from harness.workers.process import BackendError, Spec, Zygote
 from harness.workers.watch import Watch
 from harness.workers.wire import Job, JobResult, Root, Task
@@ -36,6 +37,7 @@ class BackendHandle:
     deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
     recycle: a fresh process after so many tasks, or as many as the backend asks for.  rss_limit: or above so much
     resident memory.
+    declared: what the backend declares, None before its first start.
     beside: what its author should know of outputs that nobody asked for.  events: the latest remarks on deaths.
     stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
@@ -47,7 +49,7 @@ class BackendHandle:
         self.events: list[str] = []
         self.stats: Counter[str] = Counter()
         self._zygote: Zygote | None = None
-        self._hello: dict[str, Any] = {}
+        self.declared: BackendInfo | None = None
         self._channel: wire.Channel | None = None
         self._pid = 0
         self._parts = Bisection(self.stats, self._remark)
@@ -64,28 +66,28 @@ class BackendHandle:
 
     # -- life ---------------------------------------------------------------------------------------------------
 
-    def start(self) -> dict[str, Any]:
-        """Import the runtime in its process; what it says of itself.  Raises BackendError."""
+    def start(self) -> BackendInfo:
+        """Import the runtime in its process; what the backend declares.  Raises BackendError."""
         if self._zygote is None:
             self._zygote = Zygote(self.spec)
-        self._hello = self._zygote.hello
-        return self._hello
+            self.declared = self._zygote.info
+        return self.info
 
     @property
-    def hello(self) -> dict[str, Any]:
-        """name, version, formats, pack, acc, flushes, python, numpy, info."""
-        return self._hello or self.start()
+    def info(self) -> BackendInfo:
+        """What the backend declares; it is started to say so.  Raises BackendError."""
+        return self.declared or self.start()
 
     def another(self) -> BackendHandle:
         """A second handle of the same backend, which is known already: it need not start to be asked who it is."""
         out = BackendHandle(self.spec, deadline=self.deadline, recycle=self.recycle, rss_limit=self.rss_limit)
-        out._hello = self.hello
+        out.declared = self.info
         return out
 
     @property
     def processor(self) -> str:
         """What its processor offers, and the name of an emulated one; empty where that is not told."""
-        words, emulated = " ".join(self.hello.get("cpu") or ()), self.spec.place.cpu
+        words, emulated = " ".join(self.info.cpu), self.spec.place.cpu
         return f"{words}, {emulated} emulated" if emulated else words
 
     def missing(self) -> str | None:
@@ -244,8 +246,7 @@ class BackendHandle:
             self._remark(f"{e}; started anew")
             self._channel, self._pid = self._anew().spawn()
         self._starts = 0
-        wanted = self.hello["recycle"]
-        self._left, self._rss = self.recycle if wanted is None else min(self.recycle, max(1, int(wanted))), 0
+        self._left, self._rss = min(self.recycle, self.info.recycle or self.recycle), 0
         self._fresh = True
         self._parts.spoilt = False
         self.stats["spawns"] += 1

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import OpconformError
+from harness.core.errors import FormatError, OpconformError
 from harness.core.escape import shell
 from harness.workers import worker
+from harness.workers.info import declared
 from harness.workers.unwritten import PATTERNS
 from harness.workers.wire import Channel, pair
 
@@ -147,10 +148,13 @@ class Zygote:
         try:
             self._start(command)
             frame = self._greeting(command[-1])
+            self.info = declared(spec.name, frame["greeting"])
+        except FormatError as e:
+            self.close()
+            raise BackendError(f"{spec.name}: {e}") from None
         except BaseException:  # Ctrl-C too
             self.close()
             raise
-        self.hello: dict[str, Any] = frame["hello"]
         self.forks = bool(frame["fork"])
 
     def _start(self, command: list[str]) -> None:

@@ -29,8 +29,8 @@ def test_the_source_states_what_the_class_says(name):
     with registry.create(name) as h:
         if why := h.missing():
             pytest.skip(why)
-        assert tuple(h.hello["formats"]) == registry.formats_of(name)
-        assert h.hello["family"] == registry.family(name)
+        assert h.info.formats == registry.formats_of(name)
+        assert h.info.family == registry.family(name)
 
 
 def test_backends_with_a_runtime_of_their_own_have_lines_of_a_script():

@@ -14,7 +14,6 @@ import pytest
 
 from harness.core.outcome import Model, Status
 from harness.declare import OpVersion
-from harness.engine.engine import profile_of
 from harness.ledger.releases import in_releases
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job
@@ -54,7 +53,7 @@ def differences(h: BackendHandle, v: OpVersion, n: int) -> tuple[int, list[str]]
 
 def above(h: BackendHandle, v: OpVersion) -> bool:
     """Is the model of an opset that the runtime does not know?"""
-    top = h.hello["info"].get("opset")
+    top = h.info.opset
     return isinstance(top, int) and v.opsets[-1] > top
 
 
@@ -63,7 +62,7 @@ def is_listed(h: BackendHandle, v: OpVersion) -> bool:
     entry = ON_BACKENDS.get(h.spec.name.removesuffix("-all"), {}).get(v.op, {}).get(str(v.version))
     if not isinstance(entry, dict):
         return entry is not None
-    return in_releases(profile_of(h).version, entry["versions"])
+    return in_releases(h.info.version, entry["versions"])
 
 
 @pytest.mark.parametrize("v", BODIES, ids=lambda v: f"{v.op}-{v.version}")

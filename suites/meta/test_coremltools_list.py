@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.declare import registry
 from harness.engine.verdict import judge_case
@@ -19,6 +18,7 @@ from harness.ledger.entry import LedgerEntry
 from harness.ledger.facts import OUTCOME
 from harness.ledger.loader import load_ledger
 from harness.ledger.tables import tomllib
+from harness.workers.info import BackendInfo
 
 FOLDER = Path(__file__).parent.parent / "known" / "coremltools"
 # Those that say nothing of the answer, and why.
@@ -64,6 +64,6 @@ def test_another_wrong_answer_is_told(id: str) -> None:
         other = [x for x in (off, longer) if not np.array_equal(x, last, equal_nan=x.dtype.kind == "f")]
         typed = [*inferred, TypeOnly(str(case.expected[0][-1].dtype), longer.shape)]
         for outputs in [typed] if infers else [[*right[:-1], x] for x in other]:
-            judged = judge_case(case, Profile(backend), [Outcome(Status.VALUE, list(outputs), "run")], ledger())
+            judged = judge_case(case, BackendInfo(backend), [Outcome(Status.VALUE, list(outputs), "run")], ledger())
             assert judged.known != id, (backend, outputs, judged.verdict)
             assert case.ambiguous is not None or judged.verdict is Verdict.MISMATCH, (backend, outputs, judged.verdict)

@@ -11,7 +11,7 @@ from harness.cases.case import fill
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import registry
-from harness.engine.engine import Engine, profile_of
+from harness.engine.engine import Engine
 from harness.evidence.known_report import in_neighbours
 from harness.ledger import corpus
 from harness.ledger.entry import LedgerEntry
@@ -42,7 +42,7 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
             },
         )
         engine.run([], pairs)
-        here = list(engine.profiles.values())
+        here = list(engine.infos.values())
     unexplained = [
         f"{r['backend']}: {r['verdict'].value}: {r['id']}" for r in out if r["t"] == "case" and r["verdict"].bad
     ]
@@ -62,21 +62,21 @@ def test_neighbours_make_it_wrong_and_alone_it_is_right(entry: LedgerEntry) -> N
         handles = [
             h
             for h in bench.open(backends.names(d.format), strict=False)
-            if any(fnmatchcase(h.name, b) for b in entry.backends) and entry.there(profile_of(h))
+            if any(fnmatchcase(h.name, b) for b in entry.backends) and entry.there(h.info)
         ]
         if not handles:
             pytest.skip(f"none of {' '.join(entry.backends)} of that release and processor: {bench.missing}")
         for h in handles:
             (alone,) = Engine([h]).judge([fill(registry.version_of(entry.instance), entry.instance)])
             right = alone.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE)
-            assert right or (entry.intermittent and entry.matches(alone, profile_of(h)))
+            assert right or (entry.intermittent and entry.matches(alone, h.info))
             beside = in_neighbours(entry, h)
             if entry.intermittent and not (right and beside.verdict.bad):
                 continue  # today's memory shows it alone already, or not at all
             assert beside.verdict.bad
             assert len(beside.neighbours) > 1
-            assert entry.matches(beside, profile_of(h))
-            assert entry.shuns(beside.case, profile_of(h))
+            assert entry.matches(beside, h.info)
+            assert entry.shuns(beside.case, h.info)
 
 
 def test_a_bad_line_in_the_corpus_is_named(tmp_path) -> None:

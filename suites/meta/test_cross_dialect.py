@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.cases.result import Profile
 from harness.cases.translation import Translation, Untranslatable, _spelled, same
 from harness.core.dtypes import F32
 from harness.core.instance import Instance
@@ -19,10 +18,11 @@ from harness.declare import Slotted, permuted, registry
 from harness.engine.cross_dialect import cross, judge_cross_dialect
 from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from suites.meta.runtimes import running
 
-ONNX = Profile("onnxruntime-cross-dialect", "1.0", info={"target_dialect": "onnx", "known_as": "onnxruntime"})
+ONNX = BackendInfo("onnxruntime-cross-dialect", "1.0", target_dialect="onnx", known_as="onnxruntime")
 
 
 def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: object) -> Case:
@@ -115,7 +115,7 @@ def test_a_broken_rule_is_not_asked_elsewhere() -> None:
 def test_the_newest_opset_of_the_backend_is_kept() -> None:
     case = instance("relu", x=[1.0])
     for newest, version in ((13, 13), (14, 14), (28, 14)):
-        got = cross(case, replace(ONNX, info={**ONNX.info, "opset": newest}))
+        got = cross(case, replace(ONNX, opset=newest))
         assert isinstance(got, Case)
         assert got.version.version == version
         assert got.inst.opset == newest

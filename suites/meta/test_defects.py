@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, fill
-from harness.cases.result import Profile
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -17,6 +16,7 @@ from harness.engine.verdict import judge_case
 from harness.ledger.defect_models import NOTHING, Given, Near, Such, Turned
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 
 ENTRY = """
 [[known]]
@@ -56,7 +56,7 @@ def verdict(tmp_path, fields, answer, defects="", c=None):
         (tmp_path / "defects" / "toy.py").write_text(head + defects)
     ledger = load_ledger([tmp_path])
     outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
-    return judge_case(c or case(), Profile("toy"), [outcome], ledger)
+    return judge_case(c or case(), BackendInfo("toy"), [outcome], ledger)
 
 
 HALF = "def told(g):\n    return [np.where(g['X'] < 0, g['X'], g['X'] * 1).astype(np.float32)]\n"
@@ -114,7 +114,7 @@ def test_an_output_that_does_not_come(tmp_path):
     )
     for came, found in ((None, Verdict.KNOWN), (np.zeros(4, np.float32), Verdict.MISMATCH)):
         outcome = Outcome(Status.VALUE, [came])
-        assert judge_case(case(), Profile("toy"), [outcome], load_ledger([tmp_path])).verdict is found
+        assert judge_case(case(), BackendInfo("toy"), [outcome], load_ledger([tmp_path])).verdict is found
 
 
 def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
@@ -122,7 +122,7 @@ def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
     (tmp_path / "defects").mkdir(exist_ok=True)
     (tmp_path / "defects" / "toy.py").write_text("import numpy as np\n" + HALF)
     outcome = Outcome(Status.VALUE, [np.array([1, -2, -4, np.nan], np.float64)])
-    assert judge_case(case(), Profile("toy"), [outcome], load_ledger([tmp_path])).verdict is Verdict.MISMATCH
+    assert judge_case(case(), BackendInfo("toy"), [outcome], load_ledger([tmp_path])).verdict is Verdict.MISMATCH
 
 
 def test_one_of_several_models_is_enough(tmp_path):
@@ -210,7 +210,7 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
     ledger = load_ledger([tmp_path])
     for answer, found in (([1, -0.02, -0.04, np.nan], "ambiguous"), ([1, -0.03, -0.04, np.nan], "mismatch")):
         outcome = Outcome(Status.VALUE, [np.asarray(answer, np.float32)])
-        assert judge_case(case(), Profile("toy"), [outcome], ledger).verdict.value == found
+        assert judge_case(case(), BackendInfo("toy"), [outcome], ledger).verdict.value == found
 
 
 @pytest.mark.parametrize(
@@ -229,12 +229,12 @@ def test_listed_models_excuse_what_they_say_and_no_more(entry):
     inst = entry.instance if run else replace(entry.instance, reruns=())
     c = fill(registry.version_of(inst), inst)
     openvino = "openvino" in entry.backends
-    profile = Profile(entry.backends[0].rstrip("*"), "" if openvino else "1.32", flushes=("f32", "bf16") * openvino)
+    info = BackendInfo(entry.backends[0].rstrip("*"), "" if openvino else "1.32", flushes=("f32", "bf16") * openvino)
     met = 0
 
     def judged(row):
         first = [Outcome(Status.VALUE, [e.value for e in c.expected[0]])] * run
-        return judge_case(c, profile, [*first, Outcome(Status.VALUE, row)], own).verdict
+        return judge_case(c, info, [*first, Outcome(Status.VALUE, row)], own).verdict
 
     for told in entry.defect_model:
         given = Given(c, run)

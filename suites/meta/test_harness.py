@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.session.record_writer import read
 from harness.session.resume import resumed
+from harness.workers.info import BackendInfo
 from suites.meta.toy import toy
 
 CASES = 96
@@ -71,7 +73,7 @@ def test_pairs_of_features_are_counted_once_each() -> None:
 def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bool, monkeypatch: Any) -> None:
     with backends.create("suites.meta.toy_backends:Right") as handle:
         handle.start()
-        monkeypatch.setitem(handle.hello, "pack", pack)
+        monkeypatch.setattr(handle, "declared", replace(handle.info, pack=pack))
         sizes, submit = [], handle.submit
 
         def note(job: Any) -> None:
@@ -90,7 +92,7 @@ def test_how_many_share_a_model_may_depend_on_the_format(pack: Any, together: bo
 def test_types_that_go_apart_share_no_model_with_others(monkeypatch: Any) -> None:
     with backends.create("suites.meta.toy_backends:Right") as handle:
         handle.start()
-        monkeypatch.setitem(handle.hello, "isolate_dtypes", ["i32", "bool"])
+        monkeypatch.setattr(handle, "declared", replace(handle.info, isolate_dtypes=frozenset({"i32", "bool"})))
         models, submit = [], handle.submit
 
         def note(job: Any) -> None:
@@ -175,7 +177,7 @@ def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
     chosen = list(toy.versions.values())
     every = list(units(chosen, 64))
     with backends.create("suites.meta.toy_backends:Right") as handle:
-        asked = {handle.name: str(handle.hello["version"])}
+        asked = {handle.name: handle.info.version}
         with RecordWriter(path) as w:
             w.write({"t": "run", "format": FORMAT, "backends": {handle.name: {"version": asked[handle.name]}}})
             Engine([handle], sink=w.write).run(every[:7])
@@ -193,7 +195,7 @@ def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
 
 def test_an_opset_beyond_the_backend_teaches_nothing_about_types() -> None:
     """Being asked at an opset that it does not know must not count as a gap of the types at those that it knows."""
-    handle: Any = SimpleNamespace(name="b", hello={"formats": ["toy"], "info": {"opset": 3}})
+    handle: Any = SimpleNamespace(name="b", info=BackendInfo("b", formats=("toy",), opset=3))
     version = next(iter(toy.versions.values()))
     for opset, learnt in ((4, False), (3, True)):
         engine = Engine([handle])

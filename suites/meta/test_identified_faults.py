@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.core.instance import Instance
 from harness.declare import registry
 from harness.ledger.defect_models import NOTHING, Near, Such, reproduces
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import Sight, measure
+from harness.workers.info import BackendInfo
 
-ORT = Profile("onnxruntime", "1.32.0", ("onnx",))
+ORT = BackendInfo("onnxruntime", "1.32.0", formats=("onnx",))
 
 
 @pytest.fixture(scope="module")

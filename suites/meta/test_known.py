@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import fill
-from harness.cases.result import Profile
 from harness.cases.selection import Selection
 from harness.core.dtypes import F16, F32
 from harness.core.errors import FormatError
@@ -22,6 +21,7 @@ from harness.ledger.predicate import PLAIN, condition
 from harness.ledger.releases import in_releases
 from harness.ledger.tables import tomllib
 from harness.session import session
+from harness.workers.info import BackendInfo
 
 BASE = """
 [[known]]
@@ -61,8 +61,8 @@ def judged(
     )
 
 
-def profile(name="onnxruntime", version="1.31.1", cpu=()):
-    return Profile(name, version, cpu=frozenset(cpu))
+def info(name="onnxruntime", version="1.31.1", cpu=()):
+    return BackendInfo(name, version, cpu=tuple(cpu))
 
 
 def ledger(tmp_path, text):
@@ -72,12 +72,12 @@ def ledger(tmp_path, text):
 
 def explained(tmp_path, text, j=None, p=None):
     j = j or judged()
-    return ledger(tmp_path, text).explain(j, p or profile()) is not None
+    return ledger(tmp_path, text).explain(j, p or info()) is not None
 
 
 def test_a_match_changes_the_verdict_and_counts(tmp_path):
     led, j = ledger(tmp_path, BASE), judged()
-    entry = led.explain(j, profile())
+    entry = led.explain(j, info())
     assert entry is not None
     assert j.verdict is Verdict.KNOWN
     assert j.known == "relu-nan"
@@ -112,12 +112,12 @@ def test_every_field_narrows(tmp_path, line, match):
 
 
 def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
-    assert not explained(tmp_path, BASE, p=profile("litert-ref"))
+    assert not explained(tmp_path, BASE, p=info("litert-ref"))
     assert not explained(tmp_path, BASE, judged(op="Selu"))
     assert not explained(tmp_path, BASE, judged(verdict=Verdict.WRONGLY_REJECTED))
-    assert explained(tmp_path, BASE, p=profile("onnxruntime-all"))
-    assert explained(tmp_path, BASE + 'versions = "==9.*"', p=profile(version="coremltools 9.0, macOS 15.1"))
-    assert not explained(tmp_path, BASE + 'versions = ">=1"', p=profile(version="unknown"))
+    assert explained(tmp_path, BASE, p=info("onnxruntime-all"))
+    assert explained(tmp_path, BASE + 'versions = "==9.*"', p=info(version="coremltools 9.0, macOS 15.1"))
+    assert not explained(tmp_path, BASE + 'versions = ">=1"', p=info(version="unknown"))
     assert in_releases("1.32.0", ">=1.24")
     assert not in_releases("1.23.2", ">=1.24")
 
@@ -134,7 +134,7 @@ def test_other_backends_ops_and_good_verdicts_are_left_alone(tmp_path):
 )
 def test_one_of_several_ranges_and_packages_by_name(tmp_path, version, match):
     line = 'versions = ["<2.3", "tflite-runtime <2.15"]'
-    assert explained(tmp_path, BASE + line, p=profile(version=version)) is match
+    assert explained(tmp_path, BASE + line, p=info(version=version)) is match
 
 
 CONDITIONS = {
@@ -276,23 +276,23 @@ def test_ambiguities_come_after_known_differences(tmp_path):
     assert j.known is None
     j = judged()
     led = ledger(tmp_path, AMBIGUOUS + BASE)
-    led.explain(j, profile())
+    led.explain(j, info())
     assert j.verdict is Verdict.KNOWN
 
 
 def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
     led = ledger(tmp_path, BASE + AMBIGUOUS)
-    assert led.unused(["onnx/Relu/14"], [Profile("onnxruntime-all", "1.31.1")]) == ["relu-nan"]
-    assert led.unused(["onnx/Selu/6"], [Profile("onnxruntime", "1.31.1")]) == []
-    assert led.unused(["onnx/Relu/14"], [Profile("litert-ref", "1.31.1")]) == []
+    assert led.unused(["onnx/Relu/14"], [BackendInfo("onnxruntime-all", "1.31.1")]) == ["relu-nan"]
+    assert led.unused(["onnx/Selu/6"], [BackendInfo("onnxruntime", "1.31.1")]) == []
+    assert led.unused(["onnx/Relu/14"], [BackendInfo("litert-ref", "1.31.1")]) == []
     sixth = ledger(tmp_path, BASE + "op_versions = [6]")
-    assert sixth.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
+    assert sixth.unused(["onnx/Relu/14"], [BackendInfo("onnxruntime", "1.31.1")]) == []
     old = ledger(tmp_path, BASE + 'versions = "<1.24"')
-    assert old.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
-    assert old.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.20.1")]) == ["relu-nan"]
+    assert old.unused(["onnx/Relu/14"], [BackendInfo("onnxruntime", "1.31.1")]) == []
+    assert old.unused(["onnx/Relu/14"], [BackendInfo("onnxruntime", "1.20.1")]) == ["relu-nan"]
     led = ledger(tmp_path, BASE + AMBIGUOUS)
-    led.explain(judged(), profile())
-    assert led.unused(["onnx/Relu/14"], [Profile("onnxruntime", "1.31.1")]) == []
+    led.explain(judged(), info())
+    assert led.unused(["onnx/Relu/14"], [BackendInfo("onnxruntime", "1.31.1")]) == []
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_what_never_matched_is_reported_where_it_could_have(tmp_path):
 )
 def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
     led = ledger(tmp_path, BASE + 'cpu = ["avx2", "!avx512_vnni"]')
-    here = profile(cpu=offers)
+    here = info(cpu=offers)
     assert led.unused(["onnx/Relu/14"], [here]) == (["relu-nan"] if fits and offers else [])
     assert (led.explain(judged(), here) is not None) is fits, "where nobody knows the processor it may be any"
 
@@ -309,10 +309,10 @@ def test_an_entry_holds_for_some_processors(tmp_path, offers, fits):
 def test_a_condition_that_cannot_be_evaluated_leaves_no_verdict(tmp_path):
     led = ledger(tmp_path, BASE + "when = \"shape('X')[7] == 1\"")
     j = judged()
-    assert led.explain(j, profile()) is None
+    assert led.explain(j, info()) is None
     assert j.verdict is Verdict.UNKNOWN
     assert j.outcome.message == "x.toml: known relu-nan: when: IndexError: tuple index out of range"
-    assert not led.entries[0].foretells(j.case, profile()), "and foretells nothing"
+    assert not led.entries[0].foretells(j.case, info()), "and foretells nothing"
 
 
 EVERY = [e for e in load_ledger().entries if e.when is not None and e.instance is not None]
@@ -329,18 +329,18 @@ def test_every_condition_holds_of_its_own_instance_as_far_as_that_tells(entry):
 def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
     inst = json.dumps(Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))}).to_json())
     led = ledger(tmp_path, BASE + f"instance = '{inst}'")
-    both = [Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")]
+    both = [BackendInfo("onnxruntime", "1"), BackendInfo("onnxruntime-all", "1")]
     led.lacks.add((led.entries[0].instance.id, "onnxruntime"))
     assert led.unused(["onnx/Relu/14"], both[:1]) == []
     assert led.unused(["onnx/Relu/14"], both) == ["relu-nan"]
-    crossed = Profile("onnxruntime-cross-dialect", "1", formats=("mil",))
+    crossed = BackendInfo("onnxruntime-cross-dialect", "1", formats=("mil",))
     assert led.unused(["onnx/Relu/14"], [both[0], crossed]) == [], "it takes models of another dialect"
 
 
 def test_what_was_not_replayed_or_shows_elsewhere_is_not_called_gone(tmp_path):
     inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
     table = BASE + f"instance = '{json.dumps(inst.to_json())}'\n"
-    keys, plain, full = ["onnx/Relu/14"], Profile("onnxruntime", "1"), Profile("onnxruntime-all", "1")
+    keys, plain, full = ["onnx/Relu/14"], BackendInfo("onnxruntime", "1"), BackendInfo("onnxruntime-all", "1")
     led = ledger(tmp_path, table)
     assert led.unused(keys, [plain], {inst.dumps()}) == ["relu-nan"]
     assert led.unused(keys, [plain], set()) == []
@@ -361,7 +361,7 @@ def test_a_run_of_some_ops_on_a_named_backend_tells_what_is_gone(tmp_path, monke
 
 
 def test_an_empty_ledger_explains_nothing():
-    assert Ledger().explain(judged(), profile()) is None
+    assert Ledger().explain(judged(), info()) is None
 
 
 def test_the_files_in_the_tree_parse_and_name_real_ops():
@@ -403,7 +403,7 @@ def test_a_status_goes_into_the_records(tmp_path):
 def test_an_intermittent_difference_is_not_reported_as_gone(tmp_path):
     inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
     table = BASE + f"instance = '{json.dumps(inst.to_json())}'\n"
-    keys, here = ["onnx/Relu/14"], [Profile("onnxruntime", "1")]
+    keys, here = ["onnx/Relu/14"], [BackendInfo("onnxruntime", "1")]
     assert ledger(tmp_path, table).unused(keys, here) == ["relu-nan"]
     led = ledger(tmp_path, table + 'intermittent = "memory that nobody wrote"\n')
     assert led.unused(keys, here) == []

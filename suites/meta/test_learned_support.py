@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.verdict import judge_case
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.meta.toy import toy
 
 KEY, VERSION = next(iter(toy.versions.items()))
@@ -41,7 +42,7 @@ def learned_support(tmp_path: Any = None, verdict: str = "") -> LearnedSupport:
         op, slot = KEY.rsplit("/", 1)[0], VERSION.schema.inputs[0].name
         (tmp_path / "x.toml").write_text(KNOWN.format(op=op, slot=slot, verdict=verdict))
         ledger = load_ledger([tmp_path])
-    return LearnedSupport(Profile("b"), ledger)
+    return LearnedSupport(BackendInfo("b"), ledger)
 
 
 def answer(h: LearnedSupport, c: Case, status: Status, verdict: Verdict) -> None:
@@ -210,7 +211,7 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
     assert plan(h, broken("b")) == plan(h, broken("a", -3)) == "together"  # another rule; a saved instance
     c = broken("a")
     (outcome,) = h.plan([c])[0].values()
-    result = judge_case(c, h.profile, [outcome])
+    result = judge_case(c, h.info, [outcome])
     assert result.verdict is Verdict.UNSUPPORTED
     assert result.outcome.phase == UNASKED
     h.learn(result)  # which teaches nothing
@@ -245,13 +246,13 @@ def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any,
     h = learned_support(tmp_path, verdict)
     assert h.spoilers([case()]) == set()
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "corrupts_process = true\n")
-    h = LearnedSupport(Profile("b"), load_ledger([tmp_path]))
+    h = LearnedSupport(BackendInfo("b"), load_ledger([tmp_path]))
     for _ in range(2 * SELDOM):  # right every time, and still not trusted
         c = case()
         assert plan(h, c) == "alone"
         assert h.spoilers([c]) == {id(c)}
         h.agreed(c)
-    assert LearnedSupport(Profile("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
+    assert LearnedSupport(BackendInfo("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
 
 
 def test_wrong_with_neighbours_travels_alone_from_then_on(tmp_path: Any) -> None:
@@ -261,16 +262,17 @@ def test_wrong_with_neighbours_travels_alone_from_then_on(tmp_path: Any) -> None
         (tmp_path / "x.toml").read_text() + f"instance = '{inst}'\nneighbours = ['{inst}']\n"
     )
     ledger = load_ledger([tmp_path])
-    h = LearnedSupport(Profile("b"), ledger)
+    h = LearnedSupport(BackendInfo("b"), ledger)
     for _ in range(2 * SELDOM):
         c = case()
         assert plan(h, c) == "alone"
         h.agreed(c)
     wrong = Result(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
-    assert ledger.explain(wrong, h.profile) is None, "it went wrong alone"
+    assert ledger.explain(wrong, h.info) is None, "it went wrong alone"
     wrong.neighbours = (case(2), wrong.case)
-    assert ledger.explain(wrong, h.profile) is not None
-    assert ledger.unused([KEY], [Profile("b", "1.0")]) == [] == ledger.unmarked().unused([KEY], [Profile("b", "1.0")])
+    assert ledger.explain(wrong, h.info) is not None
+    infos = [BackendInfo("b", "1.0")]
+    assert ledger.unused([KEY], infos) == [] == ledger.unmarked().unused([KEY], infos)
 
 
 def test_neighbours_without_an_instance_are_refused(tmp_path: Any) -> None:

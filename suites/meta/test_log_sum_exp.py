@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.core.dtypes import BY_NAME
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.verdict import judge_case
+from harness.workers.info import BackendInfo
 
 INF = float("inf")
 
@@ -22,7 +22,7 @@ def verdict(version: int, x: list[float], answer: float, dtype: str = "f32") -> 
     arg = Arg(BY_NAME[dtype], (len(x),), values=x)
     case = Case(v, Instance("onnx", "ReduceLogSumExp", version, v.opsets[-1], {"keepdims": 0}, {"data": arg}), 0)
     got = np.array(answer, BY_NAME[dtype].np)
-    return judge_case(case, Profile("any", "1", {dtype: dtype}), [Outcome(Status.VALUE, [got])]).verdict
+    return judge_case(case, BackendInfo("any", "1", acc={dtype: dtype}), [Outcome(Status.VALUE, [got])]).verdict
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.cases.result import Profile
 from harness.core.dtypes import I32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -18,9 +17,10 @@ from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import literal
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.mil import dialect
 
-SOMEBODY = Profile("somebody")
+SOMEBODY = BackendInfo("somebody")
 ledger = cache(load_ledger)
 
 

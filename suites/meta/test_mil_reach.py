@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.compare import judge
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -18,6 +17,7 @@ from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.mil import dialect
 
 DRAWS = 300
@@ -155,7 +155,7 @@ ledger = cache(load_ledger)
 def told(case: Case, *values: Any) -> Verdict:
     """Of an answer, with the ledger at hand."""
     outputs = [np.asarray(v, e.value.dtype) for v, e in zip(values, case.expected[0])]
-    return judge_case(case, Profile("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
+    return judge_case(case, BackendInfo("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
 
 
 @pytest.mark.parametrize("key", ["lstm/ios15", "lstm/ios17", "rnn/ios17", "gru/ios18"])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.mil import dialect
 
 ledger = cache(load_ledger)
@@ -23,7 +23,7 @@ ledger = cache(load_ledger)
 def told(case: Case, *values: Any) -> Verdict:
     """Of an answer, with the ledger at hand."""
     outputs = [np.asarray(v, e.value.dtype) for v, e in zip(values, case.expected[0])]
-    return judge_case(case, Profile("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
+    return judge_case(case, BackendInfo("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict
 
 
 def lstm(**attrs: Any) -> Case:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile
 from harness.compare import judge
 from harness.core.errors import RuleError
 from harness.core.instance import Instance, Node
@@ -19,6 +18,7 @@ from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.nn import dialect
 
 DRAWS = 300
@@ -447,7 +447,7 @@ def test_what_is_open_is_one_of_two_readings(op: str) -> None:
 
         def told(y: np.ndarray, rest: list[Any] = rest, case: Case = case) -> Verdict:
             outputs = [np.asarray(y, np.float32), *(e.value for e in rest)]
-            return judge_case(case, Profile("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger).verdict
+            return judge_case(case, BackendInfo("somebody"), [Outcome(Status.VALUE, outputs, "run")], ledger).verdict
 
         a = case.inst.attrs
         asked = {"mvn": "normalizeVariance" in a and a["normalizeVariance"], "lrn": a.get("localSize", 1) % 2 == 0}

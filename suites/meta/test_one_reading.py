@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.mil import dialect as mil
 from suites.nn import dialect as nn
 
 ledger = cache(load_ledger)
-SOMEBODY, LOWERED = Profile("somebody"), Profile("coremltools-nn")
+SOMEBODY, LOWERED = BackendInfo("somebody"), BackendInfo("coremltools-nn")
 
 
 def case(dialect: str, op: str, version: Any, args: dict[str, Any], attrs: dict[str, Any], outs: int = 1) -> Case:
@@ -41,7 +41,7 @@ def case(dialect: str, op: str, version: Any, args: dict[str, Any], attrs: dict[
     return Case(registry.version_of(inst), inst, 0)
 
 
-def told(c: Case, *values: Any, by: Profile = SOMEBODY) -> Verdict:
+def told(c: Case, *values: Any, by: BackendInfo = SOMEBODY) -> Verdict:
     assert c.expected is not None, c.problem
     outputs = [np.asarray(v, e.value.dtype).reshape(e.value.shape) for v, e in zip(values, c.expected[0])]
     return judge_case(c, by, [Outcome(Status.VALUE, outputs, "run")], ledger()).verdict

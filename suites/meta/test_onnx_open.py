@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, fill
-from harness.cases.result import Profile
 from harness.core.dtypes import BOOL, F32, I64
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -16,6 +15,7 @@ from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from suites.onnx import dialect
 
 
@@ -75,7 +75,7 @@ def test_the_sign_of_a_zero_remainder(a: float, b: float, fmod: int, other: Verd
     want = case.expected[0][0].value
     assert want[0] == 0
     for got, verdict in ((want, Verdict.AGREE), (-want, other)):
-        assert judge_case(case, Profile("x"), [Outcome(Status.VALUE, [got], "run")]).verdict is verdict
+        assert judge_case(case, BackendInfo("x"), [Outcome(Status.VALUE, [got], "run")]).verdict is verdict
 
 
 def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
@@ -109,7 +109,7 @@ def test_the_lowest_integer_modulo_minus_one_is_0(fmod: int) -> None:
     case = fill(dialect.version_of(inst), inst)
     for got, verdict in ((0, Verdict.AGREE), (-1, Verdict.MISMATCH)):
         outcome = Outcome(Status.VALUE, [np.array([got], np.int8)], "run")
-        assert judge_case(case, Profile("x"), [outcome]).verdict is verdict
+        assert judge_case(case, BackendInfo("x"), [outcome]).verdict is verdict
 
 
 Operand = tuple[str, list[int], list[float]]
@@ -131,7 +131,7 @@ def _verdict(op: str, version: int, attrs: dict, args: dict[str, Operand], *outs
     )
     case = fill(dialect.version_of(inst), inst)
     assert case.expected is not None
-    return judge_case(case, Profile("any"), [Outcome(Status.VALUE, list(outs))]).verdict
+    return judge_case(case, BackendInfo("any"), [Outcome(Status.VALUE, list(outs))]).verdict
 
 
 def test_a_score_beyond_the_type_opens_its_row_alone() -> None:
@@ -239,4 +239,4 @@ def test_a_masked_score_is_minus_infinity(version: int, attrs: dict, args: dict)
 def answered(case: Case, outputs: list) -> Verdict:
     """On outputs of a backend that no known difference names."""
     told = [Outcome(Status.VALUE, outputs)]
-    return judge_case(case, Profile("somebody's", "1"), told, load_ledger()).verdict
+    return judge_case(case, BackendInfo("somebody's", "1"), told, load_ledger()).verdict

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 from suites.onnx import dialect
 
-BACKEND = Profile("some", "1", ("onnx",))
+BACKEND = BackendInfo("some", "1", formats=("onnx",))
 
 
 def drawn(key: str, n: int, wanted: Callable[[Any], Any]) -> Iterator[Case]:

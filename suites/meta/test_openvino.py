@@ -279,7 +279,7 @@ def test_types_pass_through_the_runtime(real, number, shape):
 
 
 def test_gaps_of_the_runtime(real):
-    assert real.hello["info"]["opset"] >= 17
+    assert real.info.opset >= 17
     x = np.ones(3, np.float64)
     assert ask(real, onnx_model("Relu", [11], [(3,)], 11), x).status is Status.UNSUPPORTED
     wide = ask(real, onnx_model("Abs", [7], [(1,)], 7), np.array([1 << 40], np.int64))

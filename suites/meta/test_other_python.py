@@ -79,7 +79,7 @@ def test_the_worker_alone_starts_by_its_path_and_hides_no_module(start, tmp_path
         os.close(page)
         log.seek(0)
         assert frame is not None, log.read().decode()
-    assert frame[0]["hello"]["version"] == "opconform_worker", frame[0]
+    assert frame[0]["greeting"]["version"] == "opconform_worker", frame[0]
 
 
 @pytest.mark.skipif(not OTHER, reason="set OPCONFORM_OTHER_PYTHON to an interpreter with a runtime")
@@ -93,7 +93,7 @@ def test_a_runtime_in_another_python():
             if h.missing():
                 continue
             found += 1
-            assert h.hello["python"] == version
+            assert h.info.python == version
             if name == "onnxruntime":
                 x = np.array([-1, 0, 2.5], np.float32)
                 assert ask(h, onnx_model("Relu", [1], [(3,)], 1, opset=13), x).outputs[0].tolist() == [0, 0, 2.5]

@@ -1,7 +1,5 @@
 """A foreign backend that misbehaves: the right verdict and a message that says what it did, case by case."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from harness.backends import registry as backends
@@ -9,7 +7,6 @@ from harness.cases.case import draw_case
 from harness.core.outcome import Status, Verdict
 from harness.engine.case_record import paragraph, record
 from harness.engine.engine import Engine
-from harness.workers.worker import claims
 from suites.meta.toy import toy
 
 CASES = 6
@@ -83,23 +80,3 @@ def test_what_makes_no_claim_about_invalid_models_is_not_blamed_for_them():
         found = {j.verdict for j in Engine([handle]).judge(invalid)}
     assert invalid
     assert found == {Verdict.UNSUPPORTED}
-
-
-def test_claims_have_one_form():
-    """What a class claims is read when it starts; another form is told at once, with what was expected."""
-
-    class Claiming:
-        opsets, dtypes = (7, 23), ("f32", "str", "bf16")
-
-    assert claims(Claiming()) == {"oldest_opset": 7, "opset": 23, "dtypes": ["f32", "str", "bf16"]}
-    assert claims(object()) == {}
-    assert claims(SimpleNamespace(validates=False)) == {"validates": False}
-    for name, wrong in (
-        ("opsets", (23,)),
-        ("opsets", (23, 7)),
-        ("opsets", ("7", "23")),
-        ("dtypes", "f32"),
-        ("dtypes", ("float32",)),
-    ):
-        with pytest.raises(TypeError, match=f"{name}: expected"):
-            claims(type("Wrong", (), {name: wrong})())

@@ -91,7 +91,7 @@ def test_a_place_is_said_as_on_the_command_line() -> None:
 @emulated
 def test_a_backend_on_an_emulated_processor() -> None:
     with running("onnx-reference", Place(cpu="Haswell")) as h:
-        offers = set(h.hello["cpu"])
+        offers = set(h.info.cpu)
     assert {"x86_64", "avx2", "fma"} <= offers
     assert "avx512f" not in offers
 

@@ -19,7 +19,7 @@ from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.batching import Pack
 from harness.engine.case_record import paragraph
-from harness.engine.engine import Engine, profile_of
+from harness.engine.engine import Engine
 from harness.engine.recheck import SURE, Recheck
 from harness.engine.requery import judge_beside
 from harness.engine.two_runs import TwoRuns
@@ -288,8 +288,8 @@ def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
     deadline, case = 1.6, empty_sum()
     ledger = ledger_of(tmp_path, "sum-of-nothing", "toy/Sum", verdict, """when = "size('x') == 0\"""")
     with backends.create("suites.meta.toy_backends:Dies", deadline=deadline) as handle:
-        profile = profile_of(handle)
-        judged = judge_beside(handle, profile, case, [case], ledger)
+        info = handle.info
+        judged = judge_beside(handle, info, case, [case], ledger)
         assert (judged.known is not None) is known
         assert judged.outcome.status is Status.TIMED_OUT
         assert (waited(judged.outcome) < deadline) is known
@@ -301,7 +301,7 @@ def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
 
         monkeypatch.setattr(BackendHandle, "run", run)
         with TwoRuns(lambda _: handle.spec, ledger, deadline) as twice:
-            assert not twice(judged, profile).nondeterministic
+            assert not twice(judged, info).nondeterministic
     assert given == [True, True]  # it has just hung, listed or not
 
 

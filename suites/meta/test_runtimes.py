@@ -1,4 +1,6 @@
-"""The adapters of the real runtimes: types the bindings refuse, gaps, crashes, profiles."""
+"""The adapters of the real runtimes: types the bindings refuse, gaps, crashes, infos."""
+
+import json
 
 import ml_dtypes as ml
 import numpy as np
@@ -8,6 +10,7 @@ from harness.backends import registry
 from harness.core.errors import UsageError
 from harness.core.outcome import Model, Status
 from harness.workers import worker
+from harness.workers.info import declared
 from harness.workers.wire import Job
 from harness.workers.worker import processor
 from suites.meta.runtimes import running
@@ -136,8 +139,8 @@ def test_a_runtime_that_dies_is_reported():
 
 def test_it_knows_the_highest_opset():
     with running("onnxruntime") as h:
-        assert h.hello["info"]["opset"] >= 21
-        assert h.hello["info"]["ir"] >= 9
+        assert h.info.opset >= 21
+        assert h.info.more["ir"] >= 9
 
 
 # -- LiteRT -----------------------------------------------------------------------------------------------------
@@ -175,9 +178,9 @@ def test_what_f16_is_added_up_in_follows_from_the_processor(monkeypatch, offers,
     onnxruntime = pytest.importorskip("harness.backends.onnxruntime")
     monkeypatch.setattr(processor, "words", lambda: offers)
     monkeypatch.setattr(onnxruntime.OnnxRuntime, "unused", build)
-    hello = worker.Server(onnxruntime.OnnxRuntime()).hello()
-    assert hello["acc"] == added_in
-    assert hello["cpu"] == [w for w in offers if w not in build]
+    info = declared("onnxruntime", json.loads(json.dumps(worker.Server(onnxruntime.OnnxRuntime()).greeting())))
+    assert info.acc == added_in
+    assert info.cpu == tuple(w for w in offers if w not in build)
 
 
 def lite_model(op, values, out, options=None, shape=(2, 3), version=1):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from harness.cases.case import draw_case
-from harness.cases.result import Profile
 from harness.cases.selection import Unit
 from harness.core.outcome import Verdict
 from harness.declare import registry
@@ -16,6 +15,7 @@ from harness.ledger.loader import load_ledger
 from harness.mutation.fault_context import FaultContext, differs
 from harness.mutation.faults import FAULTS
 from harness.mutation.sensitivity import FaultyHandle, by_type, measure, plant
+from harness.workers.info import BackendInfo
 from reports.summary import hidden_faults
 
 SAMPLE = {
@@ -141,9 +141,9 @@ clause = "what has lost its axes"
 
 def test_what_known_differences_hide_is_told(tmp_path):
     (tmp_path / "x.toml").write_text(LISTED)
-    profiles = [Profile("wide", "1.0"), Profile("narrow", "1.0"), Profile("nobody", "1.0")]
+    infos = [BackendInfo("wide", "1.0"), BackendInfo("narrow", "1.0"), BackendInfo("nobody", "1.0")]
     ledger = load_ledger([tmp_path])
-    s = measure(newest("onnx", ("ReduceSum", "Relu")), instances=60, ledger=ledger, backends=profiles)
+    s = measure(newest("onnx", ("ReduceSum", "Relu")), instances=60, ledger=ledger, backends=infos)
     hidden = hidden_faults(s.records())
     (wide, all_), (narrow, met) = hidden["wide 1.0"], hidden["narrow 1.0"]
     assert wide == all_ == met > 50
@@ -169,7 +169,7 @@ def test_known_differences_hide_little(dialect):
     """A new defect of an op that has a known one is seen: 19 in 20 planted faults of the newest versions are, where an
     entry meets them at all, and in no op version are more than half of several hidden."""
     ledger, system = load_ledger(), registry.dialect(dialect)
-    backends = [Profile(n, v, formats=(system.format,)) for n, v in RELEASES[dialect].items()]
+    backends = [BackendInfo(n, v, formats=(system.format,)) for n, v in RELEASES[dialect].items()]
     versions = {}
     for v in system.versions.values():
         if any(ledger.excuses(v.key, p) for p in backends):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.core.dtypes import of
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
@@ -21,11 +21,12 @@ from harness.declare import Part, Underspecified, first_of, gathered, open_at, r
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger, read
+from harness.workers.info import BackendInfo
 from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED
 
 SYSTEMS = sorted(set(registry.names()) - {"passes", "rewrites"})
 DRAWS = 16
-SOMEBODY = Profile("somebody")
+SOMEBODY = BackendInfo("somebody")
 
 
 def case_of(
@@ -134,7 +135,7 @@ def test_flushing_shows_beside_what_is_open():
         1,
     )
     got = np.array([0, 0, np.nan, -np.inf, 0, 0], np.float32).reshape(2, 1, 3)
-    flushing = Profile("flushing", flushes=("f32",))
+    flushing = BackendInfo("flushing", flushes=("f32",))
     right = judge_case(case, flushing, [Outcome(Status.VALUE, [got], "run")]).verdict
     assert right in (Verdict.AGREE, Verdict.AMBIGUOUS)
     assert judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [got], "run")]).verdict is Verdict.MISMATCH

@@ -11,13 +11,13 @@ import onnx
 import pytest
 
 from harness.cases.case import Case, draw_case
-from harness.cases.result import Profile
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import OpVersion, registry
 from harness.engine.batching import build
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYWORDS = {
@@ -55,8 +55,8 @@ KEYWORDS = {
     "while",
 }
 CASES = {"onnx": 8, "rewrites": 24}
-CHECKER = Profile("onnx-shape-inference", onnx.__version__)
-RUNTIME = Profile("a-runtime-that-asks-the-checker", "1")
+CHECKER = BackendInfo("onnx-shape-inference", onnx.__version__)
+RUNTIME = BackendInfo("a-runtime-that-asks-the-checker", "1")
 VERSIONS = [v for name in CASES for v in registry.dialect(name).versions.values()]
 GROUPS = [VERSIONS[i : i + 60] for i in range(0, len(VERSIONS), 60)]
 

@@ -70,9 +70,9 @@ def test_plain_jobs_come_back_whole():
         for r in results:
             check_values(r, ["add"] * 5, sets=3)
         assert h.stats["deaths"] == 0
-        assert h.hello["version"] == "1.0"
-        assert h.hello["info"] == {"opset": 3}
-        assert h.hello["pack"] == 8
+        assert h.info.version == "1.0"
+        assert h.info.opset == 3
+        assert h.info.pack == 8
 
 
 CRASHES = {
@@ -224,9 +224,9 @@ def test_a_backend_that_cannot_be_started_again_has_crashed(tmp_path):
         assert {o.status for o in outcomes} == {Status.CRASHED}
         assert len(outcomes) == 4
         assert "cannot be started again: FileExistsError: " in outcomes[-1].message
-        assert h.hello["version"] == "1.0"
+        assert h.info.version == "1.0"
         with h.another() as spare:
-            assert spare.hello == h.hello
+            assert spare.info == h.info
             assert spare.run([job_of(["add"])])[0].outcomes[0][0].phase == "start"
 
 
@@ -459,9 +459,9 @@ def test_scalars_and_nan_are_values():
     ("cls", "text", "missing"),
     [
         ("NotABackend", "has no 'version'", None),
-        ("NoComma", "TypeError: formats: expected names such as ", None),
-        ("ManyInOne", "TypeError: pack: expected a positive number, or one for each format, got 'many'", None),
-        ("Unsayable", "expected a dict that JSON can say, got {'device': <object", None),
+        ("NoComma", "formats: expected names such as ", None),
+        ("ManyInOne", 'pack: expected a positive number, or one for each format, got "many"', None),
+        ("Unsayable", "expected a value that JSON can say, got {'device': <object", None),
         ("NeedsMissing", "package_that_does_not_exist", "package_that_does_not_exist"),
         ("NoSuchClass", "NoSuchClass", None),
         ("DiesAtStart", "no sign of life", None),
@@ -516,7 +516,7 @@ def test_recycling_and_idle_death():
 
 def test_a_backend_may_ask_for_short_lived_processes():
     with handle() as h:
-        h.start()["recycle"] = 7
+        h.declared = replace(h.start(), recycle=7)
         for r in h.run([job_of(["add"]) for _ in range(30)]):  # all at once: it never idles
             check_values(r, ["add"])
         assert h.stats["spawns"] == 5

@@ -14,6 +14,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare.interpreter import run_graph
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
+from harness.workers.info import BackendInfo
 from suites.tflite import dialect
 from suites.tflite import flatbuffers as fb
 from suites.tflite.schemas import number_of
@@ -247,7 +248,6 @@ def test_an_output_shape_fits_its_input(key: str) -> None:
 def test_flushed_operands_show_through_a_fused_activation():
     """A subnormal weight times 3e38 is 3: without it the sum is 8.  Beside it stands a sum that RELU clamps."""
     from harness.cases.case import fill
-    from harness.cases.result import Profile
     from harness.engine.verdict import judge_case
 
     inst = Instance.from_json(
@@ -271,7 +271,7 @@ def test_flushed_operands_show_through_a_fused_activation():
     assert case.expected[0][0].value.tolist() == [[5.0, 0.0]]
     got = Outcome(Status.VALUE, [np.array([[8.0, 0.0]], np.float32)], "run")
     for flushes, verdict in (((), Verdict.MISMATCH), (("f32",), Verdict.AGREE)):
-        assert judge_case(case, Profile("x", flushes=flushes), [got]).verdict is verdict
+        assert judge_case(case, BackendInfo("x", flushes=flushes), [got]).verdict is verdict
 
 
 def test_a_constant_without_elements_is_a_constant():

@@ -19,7 +19,7 @@ see ``Backend`` for what else it may define.
 
 from . import processor
 from .arrays import TypeOnly, dtype_name, from_raw, raw
-from .backend import Backend, Unsupported, claims, named, sibling
+from .backend import Backend, Unsupported, named, sibling
 from .frames import (
     HEAD,
     Reader,
@@ -46,7 +46,6 @@ __all__ = [
     "TypeOnly",
     "Unsupported",
     "Writer",
-    "claims",
     "dtype_name",
     "ending",
     "from_raw",

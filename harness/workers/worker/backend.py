@@ -1,4 +1,4 @@
-"""What a backend class may define, the check of it, and what the exceptions that it raises mean."""
+"""What a backend class may define, what of it the host is told, and what the exceptions that it raises mean."""
 
 # mypy: ignore-errors
 # Runs under any Python from 3.8 on.
@@ -10,8 +10,24 @@ import importlib.util
 import os
 import sys
 
-from .arrays import BY_NAME
+from .frames import ENCODE
 
+# Attributes that the greeting of a worker tells; ``harness.workers.info`` says what each may be.
+DECLARED = (
+    "name",
+    "formats",
+    "family",
+    "opsets",
+    "dtypes",
+    "validates",
+    "acc",
+    "flushes",
+    "unused",
+    "pack",
+    "isolate_dtypes",
+    "recycle",
+    "forks",
+)
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
 
 
@@ -103,55 +119,25 @@ def error_form(e, phase):
     return {"kind": kind, "phase": phase, "message": text}
 
 
-def _names(x):
-    return isinstance(x, (tuple, list, set, frozenset)) and all(isinstance(n, str) for n in x)
+def stated(backend):
+    """The attributes that a backend has of ``DECLARED``, in a form for JSON.  The host checks them.
 
-
-def _count(x):
-    return isinstance(x, int) and not isinstance(x, bool) and x > 0
-
-
-# attribute of a class -> what it may be, in words and as a test
-_FORMS = {
-    "name": ("a name", lambda x: isinstance(x, str)),
-    "formats": ("names such as ('onnx',)", lambda x: _names(x) and len(x) > 0),
-    "pack": (
-        "a positive number, or one for each format",
-        lambda x: _count(x) or (isinstance(x, dict) and _names(list(x)) and all(map(_count, x.values()))),
-    ),
-    "acc": ("{dtype: dtype}", lambda x: isinstance(x, dict) and _names(list(x)) and _names(list(x.values()))),
-    "flushes": ("names of dtypes", _names),
-    "isolate_dtypes": ("names of dtypes", _names),
-    "unused": ("names of what a processor offers", _names),
-    "family": ("a name", lambda x: isinstance(x, str)),
-    "recycle": ("a positive number or None", lambda x: x is None or _count(x)),
-}
-
-
-def well_formed(backend):
-    """TypeError for an attribute of another form, which would be misread later."""
-    for name, (form, fits) in _FORMS.items():
-        if hasattr(backend, name) and not fits(getattr(backend, name)):
-            raise TypeError(f"{name}: expected {form}, got {getattr(backend, name)!r:.200}")
-
-
-def claims(backend):
-    """What the attributes ``opsets``, ``dtypes`` and ``validates`` say, as the engine asks for it; TypeError for other
-    forms."""
-    out = {}
-    opsets, dtypes = getattr(backend, "opsets", None), getattr(backend, "dtypes", None)
-    if opsets is not None:
-        if len(opsets) != 2 or not all(isinstance(n, int) for n in opsets) or opsets[0] > opsets[1]:
-            raise TypeError(f"opsets: expected (oldest, newest), got {opsets!r}")
-        out["oldest_opset"], out["opset"] = opsets
-    if getattr(backend, "validates", True) is False:
-        out["validates"] = False
-    if dtypes is not None:
-        unknown = [d for d in dtypes if d not in BY_NAME and d != "str"]
-        if isinstance(dtypes, str) or unknown:
-            raise TypeError(f"dtypes: expected names among {' '.join([*BY_NAME, 'str'])}, got {dtypes!r}")
-        out["dtypes"] = list(dtypes)
+    Raises TypeError for a value that JSON cannot say."""
+    out = {"name": type(backend).__name__}
+    for name in DECLARED:
+        if hasattr(backend, name):
+            value = getattr(backend, name)
+            out[name] = list(value) if isinstance(value, (tuple, set, frozenset)) else value
+            sayable(name, out[name])
     return out
+
+
+def sayable(name, value):
+    """Raises TypeError for a value that JSON cannot say."""
+    try:
+        ENCODE(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a value that JSON can say, got {value!r:.200}") from None
 
 
 def sibling(name, spec):

@@ -17,8 +17,8 @@ import numpy as np
 
 from . import processor
 from .arrays import TypeOnly, dtype_name, sized
-from .backend import claims, error_form, named, well_formed
-from .frames import ENCODE, Reader, Writer, recv_frame, send_frame
+from .backend import error_form, named, sayable, stated
+from .frames import Reader, Writer, recv_frame, send_frame
 
 FLUSH = 0.004  # seconds of work at most that a crash makes undone
 PAGE = struct.Struct("<qqqqd")  # batch, job, set, phase; when the job began
@@ -34,26 +34,22 @@ class Server:
         self.batch = self.job = 0
         self.home = os.getpid()
 
-    def hello(self):
+    def greeting(self):
+        """What the backend declares, and where it runs: see ``harness.workers.info``, which checks it."""
         b = self.backend
-        well_formed(b)
-        out = {"name": getattr(b, "name", type(b).__name__), "version": str(b.version())}
-        out.update(formats=list(b.formats), pack=getattr(b, "pack", 1), acc=getattr(b, "acc", {}))
-        out.update(flushes=list(getattr(b, "flushes", ())), isolate_dtypes=list(getattr(b, "isolate_dtypes", ())))
-        out["family"] = getattr(b, "family", "") or out["name"]
-        out["recycle"] = getattr(b, "recycle", None)
-        out.update(python=sys.version.split()[0], numpy=np.__version__, pid=os.getpid())
-        out["cpu"] = [w for w in processor.words() if w not in getattr(b, "unused", ())]
         info = getattr(b, "info", None)
-        more = info() if info else {}
-        try:
-            text = ENCODE(more)
-        except (TypeError, ValueError) as e:
-            text = str(e)
-        if not isinstance(more, dict) or not text.startswith("{"):
-            raise TypeError(f"info(): expected a dict that JSON can say, got {more!r:.200}")
-        out["info"] = {**claims(b), **more}
-        return out
+        facts = info() if info else {}
+        if not isinstance(facts, dict):
+            raise TypeError(f"info(): expected a dict, got {facts!r:.200}")
+        sayable("info()", facts)
+        return {
+            "attributes": stated(b),
+            "version": str(b.version()),
+            "info()": facts,
+            "cpu": processor.words(),
+            "python": sys.version.split()[0],
+            "numpy": np.__version__,
+        }
 
     def mark(self, phase, index=0, start=False):
         if self.page is not None:
@@ -144,9 +140,7 @@ class Server:
             if frame is None:
                 return
             header, payload = frame
-            if header["op"] == "hello":
-                send_frame(sock, self.hello())
-            elif header["op"] == "run":
+            if header["op"] == "run":
                 self.run_batch(sock, header, Reader(payload))
 
     def run_batch(self, sock, header, reader):

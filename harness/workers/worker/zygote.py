@@ -78,7 +78,7 @@ def ending(status):
     return f"exited with code {os.WEXITSTATUS(status)}"
 
 
-def forked_hello(backend):
+def forked_greeting(backend):
     """The greeting, asked for in a child: probing runs the runtime, and a zygote must stay untouched."""
     answer = memory_file()  # no pipe: its end would not come while a process that the backend left holds it
     here = os.getpid()
@@ -87,7 +87,7 @@ def forked_hello(backend):
         home = os.getpid()
         supervisor.die_with(here)
         try:
-            out = {"hello": Server(backend).hello()}
+            out = {"greeting": Server(backend).greeting()}
         except BaseException as e:
             out = {"error": named(e)}
         only(home)
@@ -175,15 +175,15 @@ def main():
         only(home)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody learns how a child ended
         fork = bool(config.get("fork")) and getattr(backend, "forks", True)
-        hello = forked_hello(backend) if fork else {"hello": Server(backend).hello()}
+        first = forked_greeting(backend) if fork else {"greeting": Server(backend).greeting()}
     except BaseException as e:
         only(home)
         missing = e.name if isinstance(e, ModuleNotFoundError) else None
         send_frame(sock, {"error": named(e), "missing": missing})
         return
-    hello["fork"] = fork
-    send_frame(sock, hello)
-    if "error" in hello:
+    first["fork"] = fork
+    send_frame(sock, first)
+    if "error" in first:
         return
     if fork:
         serve_forked(sock, backend, config, page)

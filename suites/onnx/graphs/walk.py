@@ -16,7 +16,7 @@ import onnx
 from onnx import helper
 
 from harness.cases.case import Case
-from harness.cases.result import Profile, Result
+from harness.cases.result import Result
 from harness.compare.layers import Layer, LayerRow, Report, judge_layer
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, RuleError
@@ -27,6 +27,7 @@ from harness.declare import Expected
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job
 from suites.onnx import dialect
@@ -80,19 +81,11 @@ def walk(
     Raises OpconformError where the backend gives no values."""
     flat = unfold(model, inputs)
     got = values_of(flat if subject is None else unfold(subject, inputs), inputs, handle)
-    hello = handle.hello
-    profile = Profile(
-        handle.name,
-        hello["version"],
-        hello.get("acc") or {},
-        tuple(hello.get("flushes") or ()),
-        hello.get("info") or {},
-    )
     steps = _Steps(
         dialect.parse(flat.SerializeToString()),
         opset(flat),
         inputs,
-        profile,
+        handle.info,
         load_ledger() if ledger is None else ledger,
     )
     for proto, node in zip(flat.graph.node, steps.graph.nodes, strict=True):
@@ -111,8 +104,8 @@ def walk(
 class _Steps:
     """The walk so far: values as the backend had them, values as the reference has them, and what was found."""
 
-    def __init__(self, g: Graph, opset: int, inputs: Mapping[str, Any], profile: Profile, ledger: Ledger) -> None:
-        self.graph, self.opset, self.profile, self.ledger = g, opset, profile, ledger
+    def __init__(self, g: Graph, opset: int, inputs: Mapping[str, Any], info: BackendInfo, ledger: Ledger) -> None:
+        self.graph, self.opset, self.info, self.ledger = g, opset, info, ledger
         self.run = Run(dialect.at, opset, g.meta["functions"])
         self.theirs, self.ours = Scope(None), Scope(None)
         for scope in (self.theirs, self.ours):
@@ -153,7 +146,7 @@ class _Steps:
         named = [i for i, o in enumerate(node.outputs) if o]
         fed, own, outs = [fed[i] for i in named], [own[i] for i in named], [outs[i] for i in named]
         case = self.case(node, fed)
-        verdict = judge_case(case, self.profile, [Outcome(Status.VALUE, list(outs))], self.ledger)
+        verdict = judge_case(case, self.info, [Outcome(Status.VALUE, list(outs))], self.ledger)
         rows = [_figures(name, e, o, v) for e, o, v in zip(fed, own, outs)]
         if verdict.verdict not in (Verdict.MISMATCH, Verdict.UNKNOWN):
             if verdict.known or verdict.ambiguity:
