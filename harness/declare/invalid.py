@@ -38,7 +38,7 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
             out[rule] = lambda d, make=make: _made(v, d, make(d))
     for rule, own in v.entry.checks.breaks.items():
         if own is not None:
-            out[rule] = lambda d, own=own: v._instance(d, v._encode_raw(d, own(d)))
+            out[rule] = lambda d, own=own: v.instance(d, v.encode_raw(d, own(d)))
     out.update(v.dialect.rules_of(v))
     for rule, none in v.entry.checks.breaks.items():
         if none is None:  # the entry says that this rule cannot be broken here
@@ -50,14 +50,14 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
 
 def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | None:
     """None where the breaker cannot break its rule in this version."""
-    return None if values is None else v._instance(d, v._encode(d, values))
+    return None if values is None else v.instance(d, v.encode(d, values))
 
 
 def draw_invalid(v: OpVersion, rule: str, engine: DrawEngine, opset: Any = None) -> Instance | None:
     """An instance that breaks ``rule``, or None if this draw could not break it."""
     if opset is None:
         opset = v.opsets[-1]
-    d = v._draw(engine, opset)
+    d = v.begin(engine, opset)
     d.breaking = True
     inst = invalid_generators_of(v)[rule](d)
     if inst is not None:
@@ -193,7 +193,7 @@ def _param_rules(v: OpVersion, name: str) -> dict[str, InvalidGenerator]:
             if bad is None:
                 return None
             values[name] = bad
-            return v._instance(d, v._encode(d, values))
+            return v.instance(d, v.encode(d, values))
 
         return fn
 
@@ -236,7 +236,7 @@ def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerato
         name, i = given[-1]
         t = values[name]
         values[name] = T((*t.shape[:i], t.shape[i] + d.int(1, 2), *t.shape[i + 1 :]), t.recipe, t.dtype, t.const)
-        return v._instance(d, v._encode(d, values))
+        return v.instance(d, v.encode(d, values))
 
     return fn
 
@@ -253,6 +253,6 @@ def _broadcast_breaker(v: OpVersion, names: list[str]) -> InvalidGenerator:
         first = next(n for n in names if n != last)
         values[first] = T(full, values[first].recipe)
         values[last] = T((*full[:at], full[at] + 1, *full[at + 1 :]), values[last].recipe)
-        return v._instance(d, v._encode(d, values))
+        return v.instance(d, v.encode(d, values))
 
     return fn

@@ -141,13 +141,13 @@ def measure(
 
 def by_type(v: OpVersion) -> Iterator[tuple[OpVersion, str]]:
     """The op version with its first type name pinned to one element type after the other."""
-    names = [t for t, options in v._weighted.items() if options]
+    names = [t for t, options in v.weighted.items() if options]
     if not names:
         yield v, ""
         return
-    for d in dict.fromkeys(v._weighted[names[0]]):
+    for d in dict.fromkeys(v.weighted[names[0]]):
         clone = copy.copy(v)
-        clone._weighted = {**v._weighted, names[0]: (d,)}
+        clone.weighted = {**v.weighted, names[0]: (d,)}
         yield clone, str(d)
 
 

@@ -1,0 +1,175 @@
+"""The draws of an op version: from random choices to an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import DType
+from harness.core.errors import UsageError
+from harness.core.instance import Arg, Instance
+from harness.declare.codec import Build, Slotted
+from harness.declare.op_version.resolved import Resolved
+from harness.generate.draw import Draw, DrawEngine, T
+
+BUDGET = 1024  # elements that a drawn tensor may have
+FLOAT_REGIMES = ("small", "unit", "small", "wide", "special", "ties", "unit", "uniform:-4:4")
+INT_REGIMES = ("small", "full", "small", "special")
+
+
+class Sampler(Resolved):
+    """What can be drawn of an op version."""
+
+    def draw(self, engine: DrawEngine, opset: Any = None) -> Instance:
+        """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured."""
+        if opset is None:
+            r = self.opsets
+            opset = r[(0, -1, engine.int(0, len(r) - 1))[engine.int(0, 2)]] if len(r) > 1 else r[0]
+        d = self.begin(engine, opset)
+        e = self.entry
+        if e.sampling.draw is not None:
+            b = self.encode_raw(d, e.sampling.draw(d))
+        else:
+            assert self.meaning is not None
+            b = self.encode(d, self.meaning.derive(d))
+        return self.instance(d, b)
+
+    def begin(self, engine: DrawEngine, opset: Any) -> Draw:
+        """The start of an instance: its element types are drawn, nothing else."""
+        types: dict[str, DType] = {}
+        first: DType | None = None
+        alike = self.may_agree and engine.int(0, 1) == 0
+        for t, options in self.weighted.items():
+            n = len(options)
+            if n == 1:
+                types[t] = options[0]
+            elif n:
+                types[t] = first if alike and first in options else options[engine.int(0, n - 1)]
+            else:
+                continue
+            if first is None:
+                first = types[t]
+        lo, hi = self.ranks
+        return Draw(engine, self, opset, self.entry.spelling.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
+
+    def encode(self, d: Draw, values: dict[str, Any]) -> Build:
+        """values: by semantic name, as the meaning derives them."""
+        b = Build(self, d, values)
+        for name, slot, as_const, encode in self._tensor_encoders:
+            v = values.get(name)
+            if slot is not None and type(v) is T:
+                b.args[slot] = self.make_arg(d, slot, v, as_const)
+            elif v is not None:
+                encode(v, b)
+        for name, encode in self._param_encoders:
+            if name in values:
+                encode(values[name], b)
+        return b
+
+    @cached_property
+    def _tensor_encoders(self) -> list[tuple[str, str | None, bool | None, Callable[[Any, Build], None]]]:
+        """Per semantic tensor the slot that one tensor is given to as it is, with its constness, and the encoder of
+        whatever else."""
+        plain = {
+            n: c.slot
+            for n, c in self.tensor_codecs.items()
+            if type(c) is Slotted and c.to_theirs is None and c.slot not in self.variadic
+        }
+        return [(n, plain.get(n), getattr(c, "const", None), c.encode) for n, c in self.tensor_codecs.items()]
+
+    @cached_property
+    def _param_encoders(self) -> list[tuple[str, Callable[[Any, Build], None]]]:
+        return [(n, c.encode) for n, c in self.param_codecs.items()]
+
+    def encode_raw(self, d: Draw, values: dict[str, Any]) -> Build:
+        """values: by slot or attribute, as an entry's own generator gives them."""
+        b = Build(self, d, values)
+        for name, v in values.items():
+            if isinstance(v, T):
+                b.tensor(name, v)
+            elif isinstance(v, list) and v and isinstance(v[0], T):
+                for t in v:
+                    b.tensor(name, t)
+            elif name.startswith("@") or name not in self.slots_of_schema:
+                if v is not None:
+                    b.attrs[name] = v
+            else:
+                b.value(name, v)
+        return b
+
+    def instance(self, d: Draw, b: Build) -> Instance:
+        """The instance of what was encoded, after the dialect's last touch."""
+        attrs = b.attrs
+        n = self.entry.sampling.outs
+        if n is None:
+            n = self._required_outs
+        elif callable(n):
+            n = n(d, b.values)
+            if n is None:
+                n = self._required_outs
+        if "@outs" in attrs:
+            n = attrs.pop("@outs")
+        dialect = self.dialect
+        return dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
+
+    @cached_property
+    def _required_outs(self) -> int:
+        return sum(1 for o in self.schema.outputs if not o.optional) or 1
+
+    def make_arg(self, d: Draw, slot: str, t: T, as_const: bool | None = None) -> Arg:
+        """The Arg of a drawn tensor: type from the slot, recipe from the regime, constness from slot and dialect."""
+        s = self._slots.get(slot)
+        if s is None:
+            raise UsageError(f"{self.key}: no slot {slot}, expected one of {sorted(self.slots_of_schema)}")
+        dt = t.dtype or d.types.get(s.element)
+        if dt is None:
+            raise UsageError(f"{self.key}: slot {slot} of type {s.type} has no drawable dtype")
+        given = as_const if t.const is None else t.const
+        if s.const:
+            const = True
+        elif given is None:
+            const = self.dialect.draws_const(self, s, t, d)
+        else:
+            const = bool(given)
+        values = t.values
+        if values is not None and not isinstance(values, list):
+            values = list(np.asarray(values, object).ravel())
+        items = None
+        if t.items is not None:
+            items = [self.make_arg(d, slot, x, False) for x in t.items]
+        recipe = t.recipe
+        if not recipe:
+            options = self._recipes[slot].get(dt)
+            if options is None:
+                options = self._recipes[slot][dt] = self._recipes_of(slot, dt)
+            recipe = d.pick(options) if len(options) > 1 else options[0]
+        seed = 0 if values is not None else d.int(0, 0x7FFFFFFF)
+        return Arg(dt, t.shape, const, recipe, seed, values, t.kind, items, t.quant)
+
+    @cached_property
+    def _recipes(self) -> dict[str, dict[DType, tuple[str, ...]]]:
+        """By slot and element type, as they are first asked for."""
+        return {name: {} for name in self._slots}
+
+    def _recipes_of(self, slot: str, dt: DType) -> tuple[str, ...]:
+        data = self.entry.sampling.data or (self.meaning.data if self.meaning is not None else None)
+        if isinstance(data, Mapping):
+            data = data.get(self._semantic_name(slot)) or data.get(slot)
+        if isinstance(data, str):
+            return (data,)
+        if data:
+            return tuple(data)
+        if dt.kind in "fc":
+            return FLOAT_REGIMES
+        if dt.kind in "iu":
+            return INT_REGIMES
+        return ("bool",) if dt.kind == "b" else ("strings",)
+
+    def _semantic_name(self, slot: str) -> str:
+        for name, codec in self.tensor_codecs.items():
+            if isinstance(codec, Slotted) and codec.slot == slot:
+                return name
+        return slot
