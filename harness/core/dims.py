@@ -2,7 +2,7 @@
 
 A token is one axis (``n``), any number of axes (``*d``), axes that broadcast (``*#d``), or an expression over names
 that came earlier (``c//groups`` one axis, ``*window(s,k,...)`` several).  Names follow jaxtyping.  A name that begins
-with an underscore binds nothing: it may differ each time (``Variadic[Any["*_d"]]``: operands of any shapes).
+with an underscore binds nothing: it may differ each time (``Variadic[Any[Array, "*_d"]]``: operands of any shapes).
 """
 
 from __future__ import annotations

@@ -1,44 +1,42 @@
 """How an op is declared: annotations, parameters, rules, tolerances; entry x schema -> OpVersion."""
 
 from harness.core.dims import ShapeMismatch, shape_function
+from harness.declare.annotations import (
+    Any,
+    Array,
+    Axes,
+    Axis,
+    Bool,
+    Choice,
+    Complex,
+    Divisor,
+    Each,
+    ElementType,
+    Flag,
+    Float,
+    Int,
+    Integer,
+    Ints,
+    Num,
+    Numeric,
+    Opaque,
+    Pads,
+    Real,
+    Real_,
+    Reals,
+    Str,
+    Strings,
+    Tensor,
+    Variadic,
+)
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
 from harness.declare.dialect import Dialect
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling
 from harness.declare.expected import Expected, open_at
 from harness.declare.op_version import OpVersion
-from harness.declare.params import (
-    Axes,
-    Axis,
-    Choice,
-    Divisor,
-    Each,
-    ElementType,
-    Flag,
-    Integer,
-    Ints,
-    Opaque,
-    Pads,
-    Param,
-    Real,
-    Reals,
-    Strings,
-)
+from harness.declare.params import Param
 from harness.declare.schema import Attr, OpSchema, Slot
-from harness.declare.semantics import Any_ as Any
-from harness.declare.semantics import (
-    Bool,
-    Complex,
-    Float,
-    Int,
-    Num,
-    Numeric,
-    Real_,
-    Semantics,
-    Str,
-    Tensor,
-    Variadic,
-    semantics,
-)
+from harness.declare.semantics import Semantics, semantics
 from harness.generate.draw import Draw, T
 from harness.tolerance import (
     Context,
@@ -58,6 +56,7 @@ from harness.tolerance.underspecified import Part, Underspecified, beside, first
 
 __all__ = [
     "Any",
+    "Array",
     "Attr",
     "Axes",
     "Axis",

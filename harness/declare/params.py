@@ -25,7 +25,18 @@ class Param:
     def invalid(self, d: Draw, env: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         return iter(())
 
+    def __or__(self, other: None) -> Param:
+        """``Axes[Ints, "d"] | None``: the annotation of a parameter that may be absent."""
+        return self
+
     needs_rank: str | None = None  # the variadic dim that must have at least one axis
+
+
+def _domain(kind: type, item: Any) -> tuple[Any, ...]:
+    """What follows the value's type in ``Axes[Ints, "d"]``; raises TypeError where there is no type or nothing else."""
+    if not (isinstance(item, tuple) and len(item) > 1 and isinstance(item[0], type)):
+        raise TypeError(f"expected {kind.__name__}[type, domain], got {item!r}")
+    return item[1:]
 
 
 class _OfDim(Param):
@@ -36,7 +47,7 @@ class _OfDim(Param):
     def init(self) -> None: ...
 
     def __class_getitem__(cls, item: Any) -> Any:
-        return cls(*item) if isinstance(item, tuple) else cls(item)
+        return cls(*_domain(cls, item))
 
 
 class Axes(_OfDim):
@@ -138,10 +149,14 @@ class Flag(Param):
 
 
 class Choice(Param):
-    """One of the named modes."""
+    """One of the named modes: ``Choice[str, "linear", "cubic"]``, or ``Choice[str, MODES]`` of a collection."""
 
     def __init__(self, *options: Any) -> None:
         self.options = options
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        options = _domain(cls, item)
+        return cls(*(options if isinstance(options[0], (str, int)) else options[0]))
 
     def draw(self, d: Draw, env: dict[str, Any]) -> Any:
         return d.pick(self.options)

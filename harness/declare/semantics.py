@@ -8,69 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from harness.core import dims
 from harness.core.errors import RuleError
+from harness.declare.annotations import Tensor, stated
 from harness.declare.params import Param
 from harness.generate.draw import Draw, T
 from harness.tolerance import Tolerance, exact
-
-_KINDS = {
-    "num": "fiu",
-    "real": "fiub",
-    "float": "f",
-    "int": "iu",
-    "bool": "b",
-    "any": "fiubcs",
-    "complex": "c",
-    "str": "s",
-    "numeric": "fiuc",
-}
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """Annotation of a tensor: element kinds, shape pattern, whether it may be absent, whether it repeats."""
-
-    kind: str
-    pattern: str
-    optional: bool = False
-    variadic: bool = False
-
-    @property
-    def kinds(self) -> str:
-        return _KINDS[self.kind]
-
-    @property
-    def tokens(self) -> tuple[dims.Token, ...]:
-        return dims.parse(self.pattern)
-
-    def __or__(self, other: None) -> Tensor:
-        return Tensor(self.kind, self.pattern, True, self.variadic)
-
-
-class _Kind:
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __getitem__(self, pattern: str) -> Tensor:
-        dims.parse(pattern)
-        return Tensor(self.kind, pattern)
-
-
-Num, Real_, Float, Int, Bool = _Kind("num"), _Kind("real"), _Kind("float"), _Kind("int"), _Kind("bool")
-Any_, Complex, Str, Numeric = _Kind("any"), _Kind("complex"), _Kind("str"), _Kind("numeric")
-
-
-class Variadic:
-    """``xs: Variadic[Num["*d"]]``: one or more tensors, given to the function as a list."""
-
-    def __class_getitem__(cls, item: Tensor) -> Tensor:
-        return Tensor(item.kind, item.pattern, item.optional, True)
-
 
 DrawFn = Callable[[Draw], dict[str, Any]]
 
@@ -280,22 +227,20 @@ def semantics(
         for p in sig.parameters.values():
             if p.annotation is p.empty:
                 raise TypeError(f"{fn.__name__}: parameter {p.name} has no annotation")
-            ann = _resolve(p.annotation, fn)
+            ann = stated(_resolve(p.annotation, fn))
+            if ann is None:
+                raise TypeError(
+                    f"{fn.__name__}: {p.name}: expected a tensor or parameter annotation, got {p.annotation!r}"
+                )
             if isinstance(ann, Tensor):
-                tensors[p.name] = Tensor(ann.kind, ann.pattern, ann.optional or p.default is None, ann.variadic)
+                tensors[p.name] = replace(ann, optional=ann.optional or p.default is None)
                 continue
-            if isinstance(ann, type) and issubclass(ann, Param):
-                ann = ann()
-            if not isinstance(ann, Param):
-                raise TypeError(f"{fn.__name__}: {p.name}: expected a tensor or parameter annotation, got {ann!r}")
             params[p.name] = ann
             if p.default is not p.empty:
                 defaults[p.name] = p.default
-        ret = _resolve(sig.return_annotation, fn) if sig.return_annotation is not sig.empty else None
-        if isinstance(ret, Tensor):
-            ret = (ret,)
-        elif ret is not None and not (isinstance(ret, tuple) and all(isinstance(r, Tensor) for r in ret)):
-            ret = None
+        returned = _resolve(sig.return_annotation, fn)
+        each = get_args(returned) if get_origin(returned) is tuple else (returned,)
+        ret = tuple(r for r in each if isinstance(r, Tensor))
         classes = error if isinstance(error, (Tolerance, tuple)) else error()
         s = Semantics(
             fn,
@@ -303,7 +248,7 @@ def semantics(
             tensors,
             params,
             defaults,
-            ret,
+            ret if len(ret) == len(each) else None,
             classes,
             source,
             rules or {},

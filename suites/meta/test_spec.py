@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.core import dims
 from harness.core.errors import FormatError, RuleError, UsageError
 from harness.core.instance import Arg, Instance
-from harness.declare import Checks, Sampling, Spelling, registry
+from harness.declare import Array, Checks, Sampling, Spelling, registry
 from harness.declare.invalid import draw_invalid
 from harness.declare.semantics import semantics
 from harness.generate.draw_engines import PlainPrng, Prng, Replay, case_seed
@@ -70,7 +70,7 @@ def test_a_parameter_without_annotation_is_an_error() -> None:
     with pytest.raises(TypeError, match="annotation"):
 
         @semantics(source="none")
-        def f(x, *, axis):
+        def f(x, *, axis) -> Array:
             return x
 
 

@@ -14,11 +14,13 @@ from harness.core.instance import Instance
 from harness.core.outcome import Model
 from harness.declare import Any as Any_
 from harness.declare import (
+    Array,
     Axes,
     Axis,
     Dialect,
     Flag,
     Float,
+    Ints,
     Num,
     OpSchema,
     accumulates,
@@ -30,27 +32,27 @@ from harness.declare.schema import _one
 
 
 @semantics(error=rounded(1), source="toy Add")
-def add(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def add(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     return native.binary("add", x, y)
 
 
 @semantics(error=accumulates("extent(d,axes)"), source="toy Sum")
-def reduce_sum(x: Num["*d"], *, axes: Axes["d"], keepdims: Flag) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_sum(x: Num[Array, "*d"], *, axes: Axes[Ints, "d"], keepdims: Flag) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     return native.reduce("sum", x, axes, keepdims, out=of(x) if x.dtype.kind == "i" else None)
 
 
 @semantics(error=exact, source="toy Flip")
-def flip(x: Any_["*d"], *, axis: Axis["d"]) -> Any_["*d"]:
+def flip(x: Any_[Array, "*d"], *, axis: Axis[int, "d"]) -> Any_[Array, "*d"]:
     return np.flip(x, axis)
 
 
 @semantics(error=exact, source="toy Max")
-def maximum(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def maximum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     return native.binary("maximum", x, y)
 
 
 @semantics(error=accumulates("k"), source="toy MatMul")
-def matmul(x: Float["n k"], y: Float["k m"]) -> Float["n m"]:
+def matmul(x: Float[Array, "n k"], y: Float[Array, "k m"]) -> Float[Array, "n m"]:
     return native.matmul(x, y)
 
 

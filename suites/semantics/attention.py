@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from typing import Any as Object
 
 import numpy as np
@@ -266,24 +267,24 @@ _DATA = {
     ambiguous=first_of(_hidden_infinity, _overflowing),
 )
 def attention(
-    q: Float["*a"],
-    k: Float["*b"],
-    v: Float["*c"],
-    mask: Any["*m"] | None = None,
-    past_k: Float["*e"] | None = None,
-    past_v: Float["*f"] | None = None,
-    lengths: Int["*l"] | None = None,
+    q: Float[Array, "*a"],
+    k: Float[Array, "*b"],
+    v: Float[Array, "*c"],
+    mask: Any[Array, "*m"] | None = None,
+    past_k: Float[Array, "*e"] | None = None,
+    past_v: Float[Array, "*f"] | None = None,
+    lengths: Int[Array, "*l"] | None = None,
     *,
-    scale: Real = None,
+    scale: Real | None = None,
     causal: Flag = False,
-    q_heads: Integer = None,
-    kv_heads: Integer = None,
+    q_heads: Integer | None = None,
+    kv_heads: Integer | None = None,
     softcap: Real = 0.0,
     qk_mode: Integer = 0,
-    softmax_type: ElementType(F32, F16, BF16, F64) = None,
+    softmax_type: Annotated[DType, ElementType(F32, F16, BF16, F64)] | None = None,
     left: Integer = -1,
     right: Integer = -1,
-):
+) -> tuple[Array, Array, Array, Array]:
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
     Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads
@@ -415,11 +416,11 @@ def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     error=composed(_sdpa_bound), source="MIL scaled_dot_product_attention iOS18", data=_DATA, ambiguous=_masked_row
 )
 def scaled_dot_product_attention(
-    q: Float["*b l e"],
-    k: Float["*b s e"],
-    v: Float["*b s f"],
-    mask: Any["*m"] | None = None,
-) -> Float["*b l f"]:
+    q: Float[Array, "*b l e"],
+    k: Float[Array, "*b s e"],
+    v: Float[Array, "*b s f"],
+    mask: Any[Array, "*m"] | None = None,
+) -> Float[Array, "*b l f"]:
     """softmax(q k' / sqrt(e) + mask) v over the last two axes; a boolean mask forbids where False; it broadcasts.
 
     Raises RuleError "mask-kind" ("either be bool or float matching query, key, or value"), "mask-broadcasts".

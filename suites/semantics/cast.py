@@ -27,7 +27,7 @@ from harness.core.dtypes import (
     of,
 )
 from harness.declare import Any as Any_
-from harness.declare import Choice, ElementType, Flag, exact, gathered, semantics, underspecified
+from harness.declare import Array, Choice, ElementType, Flag, exact, gathered, semantics, underspecified
 
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
@@ -82,8 +82,12 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     "technical/int4, int2: a cast to a 4 bit (2 bit) type rounds to the nearest integer, ties to even, and truncates",
 )
 def cast(
-    x: Any_["*d"], *, to: ElementType(), saturate: Flag = True, round_mode: Choice("up", "down", "nearest") = "up"
-) -> Any_["*d"]:
+    x: Any_[Array, "*d"],
+    *,
+    to: ElementType,
+    saturate: Flag = True,
+    round_mode: Choice[str, "up", "down", "nearest"] = "up",
+) -> Any_[Array, "*d"]:
     """x in the type ``to``.
 
     float to float: nearest even; out of range is inf, or, to a float8 type, the largest finite value (saturate) or
@@ -119,7 +123,7 @@ def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | N
 @semantics(
     error=exact(), data=_DATA, ambiguous=_out_of_any_range, source="MIL cast iOS15, iOS17; TFLite CAST (truncates)"
 )
-def cast_in_range(x: Any_["*d"], *, to: ElementType()) -> Any_["*d"]:
+def cast_in_range(x: Any_[Array, "*d"], *, to: ElementType) -> Any_[Array, "*d"]:
     """x in the type ``to``: toward zero to integers, nearest even to floats, non-zero is true.
 
     Nothing is stated for values out of range: they keep the low bits (integers), saturate (floats)."""
@@ -139,7 +143,7 @@ def _real_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | 
     ambiguous=_real_out_of_range,
     source="TFLite CAST; TF cast: of a complex number to a real type the real part, of a real one the imaginary part 0",
 )
-def cast_complex(x: Any_["*d"], *, to: ElementType()) -> Any_["*d"]:
+def cast_complex(x: Any_[Array, "*d"], *, to: ElementType) -> Any_[Array, "*d"]:
     """As ``cast_in_range`` where neither type is complex."""
     if of(x).kind == "c":
         return x.astype(to.np) if to.kind == "c" else native.convert(x.real.copy(), to)

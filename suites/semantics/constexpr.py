@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Any, Axis, Int, Integer, Ints, Num, composed, exact, semantics
+from harness.declare import Any, Array, Axis, Int, Integer, Ints, Num, composed, exact, semantics
 
 
 def _wide(x: np.ndarray) -> np.ndarray:
@@ -33,8 +33,8 @@ def per_axis(v: np.ndarray, rank: int, axis: int) -> np.ndarray:
 
 @semantics(error=composed(_product), source="MIL constexpr_affine_dequantize iOS16, dequantize iOS17")
 def affine_dequantize(
-    x: Num["*d"], zero_point: Num["*z"] | None, scale: Num["*s"], *, axis: Axis["d"] = 0
-) -> Num["*d"]:
+    x: Num[Array, "*d"], zero_point: Num[Array, "*z"] | None, scale: Num[Array, "*s"], *, axis: Axis[int, "d"] = 0
+) -> Num[Array, "*d"]:
     """scale * (x - zero_point); both are scalars or vectors along ``axis``, a missing zero point is 0.
 
     Raises RuleError "vector-fits-axis", "axis-in-range" (where there is a vector)."""
@@ -60,7 +60,7 @@ def unpack_bits(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
 
 
 @semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS16")
-def lut_packed(indices: Int["m"], lut: Any["p"], *, shape: Ints):
+def lut_packed(indices: Int[Array, "m"], lut: Any[Array, "p"], *, shape: Ints) -> Array:
     """lut[i] for every packed index, under ``shape``; an index has log2(len(lut)) bits.
 
     Raises RuleError "palette-size", "packed-size"."""
@@ -71,7 +71,7 @@ def lut_packed(indices: Int["m"], lut: Any["p"], *, shape: Ints):
 
 
 @semantics(error=exact(), source="MIL constexpr_sparse_to_dense iOS16")
-def sparse_packed(nonzero_data: Any["n"], mask: Int["m"], *, shape: Ints):
+def sparse_packed(nonzero_data: Any[Array, "n"], mask: Int[Array, "m"], *, shape: Ints) -> Array:
     """The data at the set bits of a packed mask in row-major order, zero elsewhere.
 
     Raises RuleError "packed-size", "mask-counts-data"."""
@@ -80,7 +80,7 @@ def sparse_packed(nonzero_data: Any["n"], mask: Int["m"], *, shape: Ints):
 
 
 @semantics(error=exact(), source="MIL constexpr_sparse_to_dense iOS18")
-def sparse_to_dense(nonzero_data: Any["n"], mask: Int["*d"]) -> Any["*d"]:
+def sparse_to_dense(nonzero_data: Any[Array, "n"], mask: Int[Array, "*d"]) -> Any[Array, "*d"]:
     """The data at the ones of ``mask`` in row-major order, zero elsewhere.  Raises RuleError "mask-counts-data"."""
     hit = mask.astype(np.bool_)
     if nonzero_data.size != int(hit.sum()):
@@ -107,7 +107,9 @@ def _check_offset(x: np.ndarray, scale: np.ndarray, offset: np.ndarray | None) -
 
 
 @semantics(error=composed(_product), source="MIL constexpr_blockwise_shift_scale iOS18")
-def blockwise_shift_scale(x: Num["*d"], scale: Num["*s"], offset: Num["*s"] | None = None) -> Num["*d"]:
+def blockwise_shift_scale(
+    x: Num[Array, "*d"], scale: Num[Array, "*s"], offset: Num[Array, "*s"] | None = None
+) -> Num[Array, "*d"]:
     """scale * (x - offset), scale and offset repeated over blocks of x.shape / scale.shape.
 
     Raises RuleError "blocks-divide", "offset-like-scale", "offset-type" (a float, or that of x)."""
@@ -119,7 +121,7 @@ def blockwise_shift_scale(x: Num["*d"], scale: Num["*s"], offset: Num["*s"] | No
 
 
 @semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS18")
-def lut_to_dense(indices: Int["*d"], lut: Any["*e"], *, vector_axis: Integer = None):
+def lut_to_dense(indices: Int[Array, "*d"], lut: Any[Array, "*e"], *, vector_axis: Integer | None = None) -> Array:
     """Palette entries for indices.  lut: [*groups, palettes, vector]; groups divide the extents of ``indices``; a
     vector fills consecutive places along ``vector_axis``.
 
@@ -146,7 +148,9 @@ def lut_to_dense(indices: Int["*d"], lut: Any["*e"], *, vector_axis: Integer = N
 
 
 @semantics(error=exact(), source="MIL constexpr_lut_to_sparse iOS18")
-def lut_to_sparse(mask: Int["*d"], indices: Int["n"], lut: Any["*e"], *, vector_axis: Integer = None):
+def lut_to_sparse(
+    mask: Int[Array, "*d"], indices: Int[Array, "n"], lut: Any[Array, "*e"], *, vector_axis: Integer | None = None
+) -> tuple[Array, Array]:
     """(mask, data): sparse indices looked up where they stand in the dense layout; vectors expand both.
 
     Raises RuleError "mask-counts-data" and those of ``lut_to_dense``."""
@@ -156,7 +160,9 @@ def lut_to_sparse(mask: Int["*d"], indices: Int["n"], lut: Any["*e"], *, vector_
 
 
 @semantics(error=(exact(), composed(_product)), source="MIL constexpr_sparse_blockwise_shift_scale iOS18")
-def sparse_blockwise(mask: Int["*d"], x: Num["n"], scale: Num["*s"], offset: Num["*s"] | None = None):
+def sparse_blockwise(
+    mask: Int[Array, "*d"], x: Num[Array, "n"], scale: Num[Array, "*s"], offset: Num[Array, "*s"] | None = None
+) -> tuple[Array, Array]:
     """(mask, scale * (x - offset)): each value takes the block that it stands in in the dense layout.
 
     Raises RuleError "mask-counts-data" and those of ``blockwise_shift_scale``."""
@@ -170,6 +176,6 @@ def sparse_blockwise(mask: Int["*d"], x: Num["n"], scale: Num["*s"], offset: Num
 
 
 @semantics(error=exact(), source="MIL constexpr_cast iOS16")
-def widen(x: Num["*d"]) -> Num["*d"]:
+def widen(x: Num[Array, "*d"]) -> Num[Array, "*d"]:
     """The same values as f32: every f16 is one."""
     return x.astype(np.float32)

@@ -95,16 +95,16 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
     ambiguous=first_of(_padding_times_infinity, overflows(largest(lambda: conv)), _negative_padding),
 )
 def conv(
-    x: Float["n c *s"],
-    w: Float["m g *k"],
-    b: Float["m"] | None = None,
+    x: Float[Array, "n c *s"],
+    w: Float[Array, "m g *k"],
+    b: Float[Array, "m"] | None = None,
     *,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s", "k"] = None,
-    groups: Divisor["c"] = 1,
-    padding: Choice(*MODES) = "explicit",
-):
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s", "k"] | None = None,
+    groups: Divisor[int, "c"] = 1,
+    padding: Choice[str, MODES] = "explicit",
+) -> Array:
     """Cross-correlation of x with the filters w [m, c // groups, *k], plus b.
 
     y[o] sums x[o * stride - begin + t * dilation] w[t]; ``pads`` (begins then ends, zeros) count when ``padding`` is
@@ -169,17 +169,17 @@ def _conv_window(d: Draw) -> dict[str, Object]:
 
 @semantics(error=exact(), source="ONNX ConvInteger-10", data=("full", "small", "full"))
 def conv_integer(
-    x: Int["n c *s"],
-    w: Int["m g *k"],
-    x_zero: Int["*e"] | None = None,
-    w_zero: Int["*f"] | None = None,
+    x: Int[Array, "n c *s"],
+    w: Int[Array, "m g *k"],
+    x_zero: Int[Array, "*e"] | None = None,
+    w_zero: Int[Array, "*f"] | None = None,
     *,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s", "k"] = None,
-    groups: Divisor["c"] = 1,
-    padding: Choice(*MODES) = "explicit",
-):
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s", "k"] | None = None,
+    groups: Divisor[int, "c"] = 1,
+    padding: Choice[str, MODES] = "explicit",
+) -> Array:
     """``conv`` of x - x_zero with w - w_zero as i32; padding stands for x_zero; w_zero for all or per filter.
 
     Raises RuleError "zero-points-agree", and as ``conv`` does.
@@ -304,19 +304,19 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     ambiguous=first_of(_odd_halves, overflows(largest(lambda: conv_transpose))),
 )
 def conv_transpose(
-    x: Float["n c *s"],
-    w: Float["c g *k"],
-    b: Float["m"] | None = None,
+    x: Float[Array, "n c *s"],
+    w: Float[Array, "c g *k"],
+    b: Float[Array, "m"] | None = None,
     *,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s", "k"] = None,
-    groups: Divisor["c"] = 1,
-    output_padding: Ints = None,
-    output_shape: Ints = None,
-    padding: Choice(*MODES) = "explicit",
-    odd: Choice("upper_end", "upper_begin") = "upper_end",
-):
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s", "k"] | None = None,
+    groups: Divisor[int, "c"] = 1,
+    output_padding: Ints | None = None,
+    output_shape: Ints | None = None,
+    padding: Choice[str, MODES] = "explicit",
+    odd: Choice[str, "upper_end", "upper_begin"] = "upper_end",
+) -> Array:
     """Transposed convolution with w [c, m // groups, *k], plus b: y[i * stride - begin + t * dilation] += x[i] w[t].
 
     output_shape: the spatial extents, padding follows from it.  odd: where the odd cell of a computed padding goes for

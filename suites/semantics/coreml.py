@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 import native_ref as native
@@ -58,14 +60,14 @@ def _shifted_bound(ctx: Context) -> Array:
 
 @semantics(error=composed(_shifted_bound), source="NN UnaryFunctionLayerParams")
 def shifted(
-    x: Float["*d"],
+    x: Float[Array, "*d"],
     *,
-    function: Choice(*_FUNCTIONS),
-    alpha: Real(-2.0, 2.0, also=(0.0, 0.5, 1.0, 2.0)) = 0.0,
-    epsilon: Real(0.015625, 1.0, also=(1e-6,)) = 1e-6,
-    shift: Real(-2.0, 2.0, also=(0.0,)) = 0.0,
-    scale: Real(-2.0, 2.0, also=(1.0,)) = 1.0,
-) -> Float["*d"]:
+    function: Choice[str, _FUNCTIONS],
+    alpha: Annotated[float, Real(-2.0, 2.0, also=(0.0, 0.5, 1.0, 2.0))] = 0.0,
+    epsilon: Annotated[float, Real(0.015625, 1.0, also=(1e-6,))] = 1e-6,
+    shift: Annotated[float, Real(-2.0, 2.0, also=(0.0,))] = 0.0,
+    scale: Annotated[float, Real(-2.0, 2.0, also=(1.0,))] = 1.0,
+) -> Float[Array, "*d"]:
     """f(scale * x + shift); rsqrt and inverse add epsilon, power raises to alpha, threshold is max(alpha, .)."""
     with np.errstate(all="ignore"):
         return _FUNCTIONS[function](scale * x.astype(np.float64) + shift, alpha, epsilon)
@@ -82,7 +84,9 @@ def _sum_log_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_sum_log_bound), source="NN ReduceLayerParams LOGSUM", data=("positive", "prob"))
-def reduce_sum_log(x: Float["*d"], *, axes: Axes["d"], epsilon: Real(0.0, 1.0, also=(1e-6,)) = 1e-6):
+def reduce_sum_log(
+    x: Float[Array, "*d"], *, axes: Axes[Ints, "d"], epsilon: Annotated[float, Real(0.0, 1.0, also=(1e-6,))] = 1e-6
+) -> Array:
     """Sum over ``axes`` of log(x + epsilon); the axes stay with extent 1."""
     with np.errstate(all="ignore"):
         y = np.log(x.astype(np.float64) + epsilon)
@@ -101,14 +105,14 @@ def _depth(ctx: Context) -> float:
 
 @semantics(error=accumulates(_depth), source="NN BatchedMatMulLayerParams")
 def batched_matmul(
-    x: Float["*d"],
-    y: Float["*e"],
-    bias: Float["n"] | None = None,
+    x: Float[Array, "*d"],
+    y: Float[Array, "*e"],
+    bias: Float[Array, "n"] | None = None,
     *,
     transpose_x: Flag = False,
     transpose_y: Flag = False,
     stack: Flag = False,
-):
+) -> Array:
     """Matrix product with broadcast batches, plus ``bias`` along the last axis.
 
     stack: a vector ``x`` is a [1, n] matrix and a vector ``y`` an [n, 1] matrix, and the result keeps the axes of
@@ -132,7 +136,7 @@ def _picked_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_picked_bound), source="NN EmbeddingLayerParams, EmbeddingNDLayerParams")
-def embedding(indices: Int["*d"], w: Float["o v"], bias: Float["o"] | None = None):
+def embedding(indices: Int[Array, "*d"], w: Float[Array, "o v"], bias: Float[Array, "o"] | None = None) -> Array:
     """Column ``indices`` of ``w``, plus ``bias``: [*d, o].  Raises RuleError "index-in-range"."""
     if np.any((indices < 0) | (indices >= w.shape[1])):
         raise RuleError("index-in-range", f"index outside 0..{w.shape[1] - 1}")
@@ -164,7 +168,7 @@ def _cosine_zero(inputs: dict, params: dict) -> str | None:
     ambiguous=_cosine_zero,
     data=("small", "unit", "wide"),
 )
-def dot_channels(a: Float["*d"], b: Float["*d"], *, cosine: Flag = False):
+def dot_channels(a: Float[Array, "*d"], b: Float[Array, "*d"], *, cosine: Flag = False) -> Array:
     """Sum of products over axis -3, of the vectors divided by their lengths when ``cosine``; the last two axes are 1.
 
     Raises RuleError "trailing-ones", "rank-at-least-3".
@@ -193,7 +197,9 @@ def _dot_wide(d: Draw) -> dict:
 
 
 @semantics(error=accumulates(lambda ctx: 2.0), source="NN ScaleLayerParams, BiasLayerParams")
-def scale_bias(x: Float["*d"], scale: Float["*s"] | None = None, bias: Float["*b"] | None = None) -> Float["*d"]:
+def scale_bias(
+    x: Float[Array, "*d"], scale: Float[Array, "*s"] | None = None, bias: Float[Array, "*b"] | None = None
+) -> Float[Array, "*d"]:
     """x * scale + bias over the last three axes; both of shape [1], [C], [1, H, W] or [C, H, W].
 
     Raises RuleError "scale-shape".
@@ -245,15 +251,15 @@ def _batch_bound(ctx: Context) -> Array:
     data={"x": ("unit", "small", "uniform:-4:4"), "var": ("uniform:0.25:4", "positive")},
 )
 def batchnorm(
-    x: Float["n c h w"],
-    scale: Float["c"] | None = None,
-    bias: Float["c"] | None = None,
-    mean: Float["c"] | None = None,
-    var: Float["c"] | None = None,
+    x: Float[Array, "n c h w"],
+    scale: Float[Array, "c"] | None = None,
+    bias: Float[Array, "c"] | None = None,
+    mean: Float[Array, "c"] | None = None,
+    var: Float[Array, "c"] | None = None,
     *,
     epsilon: Real = 1e-5,
-    statistics: Choice(*STATISTICS) = "given",
-):
+    statistics: Choice[str, STATISTICS] = "given",
+) -> Array:
     """(x - mean) / sqrt(var + epsilon) * scale + bias per channel.
 
     statistics: the given ones, those of every image and channel, or those of every channel over the whole batch.
@@ -324,17 +330,17 @@ def _crop_bound(ctx: Context) -> Array:
     data={"x": ("unit", "small", "iota")},
 )
 def crop_resize(
-    x: Float["b c h w"],
-    roi: Float["n k"],
+    x: Float[Array, "b c h w"],
+    roi: Float[Array, "n k"],
     *,
     sizes: Ints,
-    mode: Choice(*SAMPLING) = "strict_align",
-    form: Choice(
-        "corners_height_first", "corners_width_first", "center_height_first", "center_width_first"
-    ) = "corners_height_first",
+    mode: Choice[str, SAMPLING] = "strict_align",
+    form: Choice[
+        str, "corners_height_first", "corners_width_first", "center_height_first", "center_width_first"
+    ] = "corners_height_first",
     normalized: Flag = False,
     scale: Real = 1.0,
-):
+) -> Array:
     """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5
     and the
     first number of a row names the image.
@@ -365,8 +371,13 @@ def crop_resize(
 
 @semantics(error=SUMMED, source="NN ScatterAlongAxisLayerParams; numpy.put_along_axis")
 def scatter_along_axis(
-    x: Float["*d"], indices: Int["*e"], updates: Float["*e"], *, axis: Axis["d"], reduction: Choice(*MODES) = "none"
-) -> Float["*d"]:
+    x: Float[Array, "*d"],
+    indices: Int[Array, "*e"],
+    updates: Float[Array, "*e"],
+    *,
+    axis: Axis[int, "d"],
+    reduction: Choice[str, MODES] = "none",
+) -> Float[Array, "*d"]:
     """out[indices[i, j, k], j, k] combined with updates[i, j, k] for axis 0, and so on.
 
     In row-major order: of two updates of one place the later one stays.

@@ -133,20 +133,20 @@ def _bound(output: int) -> Object:
     data={"x": ("unit", "small", "uniform:-2:2"), "w": ("unit", "uniform:-1:1"), "r": ("unit", "uniform:-1:1")},
 )
 def unrolled(
-    x: Float["t b i"],
-    w: Float["e g h i"],
-    r: Float["e g h h"],
-    b: Float["e g h"] | None = None,
-    p: Float["e p h"] | None = None,
-    h0: Float["e b h"] | None = None,
-    c0: Float["e b h"] | None = None,
+    x: Float[Array, "t b i"],
+    w: Float[Array, "e g h i"],
+    r: Float[Array, "e g h h"],
+    b: Float[Array, "e g h"] | None = None,
+    p: Float[Array, "e p h"] | None = None,
+    h0: Float[Array, "e b h"] | None = None,
+    c0: Float[Array, "e b h"] | None = None,
     *,
-    cell: Choice("rnn", "gru", "lstm"),
+    cell: Choice[str, "rnn", "gru", "lstm"],
     activations: Opaque,
     reverse: Flag = False,
     cell_clip: Real = 50.0,
     coupled: Flag = False,
-):
+) -> list[Array]:
     """Y [t, b, e * h], then h and c [b, h] of every direction, e of them; the second direction runs backwards.
 
     Gates in order: gru update, reset, output; lstm input, forget, block, output; peepholes input, forget, output.

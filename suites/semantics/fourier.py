@@ -7,7 +7,7 @@ from typing import Any as Anything
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
+from harness.declare import Array, Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
 
 NORMS = ("forward", "backward", "ortho")
 
@@ -51,34 +51,46 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
 
 @semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)")
 def fft(
-    x: Numeric["*d"],
+    x: Numeric[Array, "*d"],
     *,
-    shapes: Ints = None,
-    dims: Ints = None,
-    norm: Choice(*NORMS) = "backward",
+    shapes: Ints | None = None,
+    dims: Ints | None = None,
+    norm: Choice[str, NORMS] = "backward",
     inverse: Flag = False,
-):
+) -> Array:
     """Transform over ``dims`` (None: all, or the last len(shapes)), zero-padded or cut to ``shapes`` first."""
     sizes, axes = _sizes(x, shapes, dims, False)
     return (np.fft.ifftn if inverse else np.fft.fftn)(x.astype(np.complex128), sizes, axes, norm)
 
 
 @semantics(error=_ERROR, source="MIL complex_rfft, complex_rfftn")
-def rfft(x: Numeric["*d"], *, shapes: Ints = None, dims: Ints = None, norm: Choice(*NORMS) = "backward"):
+def rfft(
+    x: Numeric[Array, "*d"],
+    *,
+    shapes: Ints | None = None,
+    dims: Ints | None = None,
+    norm: Choice[str, NORMS] = "backward",
+) -> Array:
     """The non-negative frequencies (n // 2 + 1 along the last axis) of a real input's transform."""
     sizes, axes = _sizes(x, shapes, dims, False)
     return np.fft.rfftn(x.astype(np.float64), sizes, axes, norm)
 
 
 @semantics(error=_ERROR, source="MIL complex_irfft, complex_irfftn")
-def irfft(x: Numeric["*d"], *, shapes: Ints = None, dims: Ints = None, norm: Choice(*NORMS) = "backward"):
+def irfft(
+    x: Numeric[Array, "*d"],
+    *,
+    shapes: Ints | None = None,
+    dims: Ints | None = None,
+    norm: Choice[str, NORMS] = "backward",
+) -> Array:
     """Real inverse of ``rfft``; without ``shapes`` the last axis becomes 2 * (extent - 1)."""
     sizes, axes = _sizes(x, shapes, dims, True)
     return np.fft.irfftn(x.astype(np.complex128), sizes, axes, norm)
 
 
 @semantics(error=exact(), source="MIL complex")
-def pair(re: Numeric["*d"], im: Numeric["*d"]):
+def pair(re: Numeric[Array, "*d"], im: Numeric[Array, "*d"]) -> Array:
     """re + i im."""
     out = np.empty(re.shape, np.complex64)
     out.real, out.imag = re, im
@@ -93,22 +105,22 @@ def _abs_bound(ctx: Context) -> np.ndarray:
 
 
 @semantics(error=composed(_abs_bound), source="MIL complex_abs")
-def magnitude(x: Numeric["*d"]):
+def magnitude(x: Numeric[Array, "*d"]) -> Array:
     """sqrt(re^2 + im^2)."""
     return np.abs(x.astype(np.complex128))
 
 
 @semantics(error=_ERROR, source="MIL complex_stft (torch.stft without centring)")
 def stft(
-    x: Numeric["*d"],
-    window: Numeric["w"] | None = None,
+    x: Numeric[Array, "*d"],
+    window: Numeric[Array, "w"] | None = None,
     *,
     n_fft: Integer,
-    hop: Integer = None,
-    width: Integer = None,
+    hop: Integer | None = None,
+    width: Integer | None = None,
     normalized: Flag = False,
     onesided: Flag = True,
-):
+) -> Array:
     """Transforms of windows of ``n_fft`` samples every ``hop`` (a quarter of it), each times ``window`` centred in it.
 
     x: [samples] or [batch, samples].  Returns [..., frequencies, windows].  Raises RuleError "window-fits".

@@ -152,13 +152,13 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     },
 )
 def grid_sample(
-    x: Num["n c *s"],
-    grid: Float["n *o k"],
+    x: Num[Array, "n c *s"],
+    grid: Float[Array, "n *o k"],
     *,
-    mode: Choice(*MODES) = "linear",
-    border: Choice(*BORDERS) = "zeros",
+    mode: Choice[str, MODES] = "linear",
+    border: Choice[str, BORDERS] = "zeros",
     align: Flag = False,
-):
+) -> Array:
     """``x`` at the normalised positions of ``grid``, whose last axis names the innermost axis first: [n, c, *o].
 
     -1 and 1 are the centres of the corner pixels (align) or their outer edges.  Raises RuleError "grid-rank".
@@ -226,17 +226,17 @@ def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
     ambiguous=_roi_edge,
 )
 def roi_align(
-    x: Float["n c h w"],
-    rois: Float["r 4"],
-    batch: Int["r"],
+    x: Float[Array, "n c h w"],
+    rois: Float[Array, "r 4"],
+    batch: Int[Array, "r"],
     *,
     height: Integer = 1,
     width: Integer = 1,
     ratio: Integer = 0,
     scale: Real = 1.0,
-    mode: Choice("avg", "max") = "avg",
+    mode: Choice[str, "avg", "max"] = "avg",
     half: Flag = True,
-):
+) -> Array:
     """Mean (or maximum) of bilinear samples in each bin of each region: [r, c, height, width].
 
     half: positions are shifted by half a pixel, and a region may be smaller than one pixel.  max: the largest of the
@@ -319,18 +319,18 @@ def _deform_bound(ctx: Context) -> Array:
     data={"x": ("unit", "small"), "w": ("unit", "small"), "offset": ("uniform:-2:2", "unit"), "mask": ("prob", "unit")},
 )
 def deform_conv(
-    x: Float["n c *s"],
-    w: Float["m g *k"],
-    offset: Float["n q *o"],
-    b: Float["m"] | None = None,
-    mask: Float["n r *o"] | None = None,
+    x: Float[Array, "n c *s"],
+    w: Float[Array, "m g *k"],
+    offset: Float[Array, "n q *o"],
+    b: Float[Array, "m"] | None = None,
+    mask: Float[Array, "n r *o"] | None = None,
     *,
-    strides: Ints = None,
-    pads: Ints = None,
-    dilations: Ints = None,
+    strides: Ints | None = None,
+    pads: Ints | None = None,
+    dilations: Ints | None = None,
     groups: Integer = 1,
     offset_groups: Integer = 1,
-):
+) -> Array:
     """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside
     the image.
 

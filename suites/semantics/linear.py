@@ -14,6 +14,7 @@ from harness.declare import (
     Flag,
     Int,
     Num,
+    Opaque,
     Real,
     T,
     Variadic,
@@ -24,7 +25,6 @@ from harness.declare import (
     semantics,
     underspecified,
 )
-from harness.declare.params import Opaque
 from harness.generate.draw import Draw
 from harness.tolerance import Context
 from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny, top
@@ -76,7 +76,7 @@ def _size(x: Array) -> Array:
     source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
     ambiguous=overflows(largest(lambda: matmul)),
 )
-def matmul(x: Num["*d"], y: Num["*e"], *, transpose_x: Flag = False, transpose_y: Flag = False):
+def matmul(x: Num[Array, "*d"], y: Num[Array, "*e"], *, transpose_x: Flag = False, transpose_y: Flag = False) -> Array:
     """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in
     NumPy.
 
@@ -169,15 +169,15 @@ def _whole_factor(d: Draw, name: str) -> float:
     ambiguous=first_of(_scaled_away, overflows(largest(lambda: gemm, "alpha", "beta"))),
 )
 def gemm(
-    a: Num["i j"],
-    b: Num["k l"],
-    c: Num["*e"] | None = None,
+    a: Num[Array, "i j"],
+    b: Num[Array, "k l"],
+    c: Num[Array, "*e"] | None = None,
     *,
     alpha: Real = 1.0,
     beta: Real = 1.0,
     trans_a: Flag = False,
     trans_b: Flag = False,
-):
+) -> Array:
     """alpha * A' B' + beta * C, matrices transposed on demand; ``c`` broadcasts to the product.
 
     Integers: alpha and beta count with their whole part.  Raises RuleError "contracted-agrees", "c-broadcasts".
@@ -247,7 +247,7 @@ def _fan_in(ctx: Context) -> float:
     source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
     ambiguous=overflows(largest(lambda: linear)),
 )
-def linear(x: Num["*d i"], w: Num["o i"], b: Num["o"] | None = None) -> Num["*d o"]:
+def linear(x: Num[Array, "*d i"], w: Num[Array, "o i"], b: Num[Array, "o"] | None = None) -> Num[Array, "*d o"]:
     """x w' + b along the last axis."""
     y = product_of(x, w.T)
     if b is None:
@@ -264,7 +264,12 @@ def centred(x: Array, zero: Array | None) -> Array:
 
 
 @semantics(error=exact(), source="ONNX MatMulInteger-10", data=("full", "small", "full"))
-def matmul_integer(x: Int["*d"], y: Int["*e"], x_zero: Int["*f"] | None = None, y_zero: Int["*g"] | None = None):
+def matmul_integer(
+    x: Int[Array, "*d"],
+    y: Int[Array, "*e"],
+    x_zero: Int[Array, "*f"] | None = None,
+    y_zero: Int[Array, "*g"] | None = None,
+) -> Array:
     """(x - x_zero)(y - y_zero) as i32 with wrap-around; zero points for all, per row of x, or per column of y.
 
     Raises RuleError "contracted-agrees", and "zero-points-agree" for a vector that has not one element a row of x, a
@@ -411,7 +416,7 @@ def _partial_contractions(inputs: dict[str, Object], params: dict[str, Object]) 
     source="ONNX Einsum-12; MIL einsum iOS15",
     ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_contractions),
 )
-def einsum(xs: Variadic[Num["*_d"]], *, equation: Opaque):
+def einsum(xs: Variadic[Num[Array, "*_d"]], *, equation: Opaque) -> Array:
     """Sum of products of the operands over all labels that the result does not name.
 
     A repeated label inside a term takes the diagonal, an ellipsis broadcasts; without "->" the result has the labels

@@ -42,13 +42,13 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
     data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
 )
 def nll_loss(
-    x: Float["n c *s"],
-    target: Int["n *s"],
-    weight: Float["c"] | None = None,
+    x: Float[Array, "n c *s"],
+    target: Int[Array, "n *s"],
+    weight: Float[Array, "c"] | None = None,
     *,
-    reduction: Choice(*MODES) = "mean",
-    ignore_index: Integer = None,
-):
+    reduction: Choice[str, MODES] = "mean",
+    ignore_index: Integer | None = None,
+) -> Array:
     """-weight[t] * x[n, t, ...], reduced; ``ignore_index`` counts neither in the sum nor in the mean.
 
     Raises RuleError "class-in-range".
@@ -118,13 +118,13 @@ def _logp_bound(ctx: Context) -> Array:
     data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
 )
 def softmax_cross_entropy(
-    x: Float["n c *s"],
-    target: Int["n *s"],
-    weight: Float["c"] | None = None,
+    x: Float[Array, "n c *s"],
+    target: Int[Array, "n *s"],
+    weight: Float[Array, "c"] | None = None,
     *,
-    reduction: Choice(*MODES) = "mean",
-    ignore_index: Integer = None,
-):
+    reduction: Choice[str, MODES] = "mean",
+    ignore_index: Integer | None = None,
+) -> tuple[Array, Array]:
     """The negative log likelihood loss of log_softmax(x) over classes, and that log_softmax."""
     logp = _log_softmax(x)
     return reduced(*_chosen(logp, target, weight, ignore_index), reduction), logp

@@ -190,17 +190,17 @@ def maxima_among_zeros(
     source="ONNX MaxPool-1..22; MIL max_pool iOS15; TFLite MAX_POOL_2D; NN PoolingLayerParams.MAX",
 )
 def max_pool(
-    x: Real_["n c *s"],
+    x: Real_[Array, "n c *s"],
     *,
     kernel: Ints,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s"] = None,
-    padding: Choice(*MODES) = "explicit",
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s"] | None = None,
+    padding: Choice[str, MODES] = "explicit",
     ceil: Flag = False,
-    last: Choice(*LAST) = "keep",
+    last: Choice[str, LAST] = "keep",
     column_major: Flag = False,
-):
+) -> tuple[Array, Array]:
     """Largest element of every window, and its flat index in x (padding does not count).
 
     column_major: spatial indices are flattened first axis fastest.  Raises RuleError as ``pooled`` does.
@@ -235,17 +235,17 @@ def _cells(ctx: Context) -> float:
     source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE",
 )
 def avg_pool(
-    x: Float["n c *s"],
+    x: Float[Array, "n c *s"],
     *,
     kernel: Ints,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s"] = None,
-    padding: Choice(*MODES) = "explicit",
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s"] | None = None,
+    padding: Choice[str, MODES] = "explicit",
     ceil: Flag = False,
-    last: Choice(*LAST) = "keep",
+    last: Choice[str, LAST] = "keep",
     count_include_pad: Flag = False,
-):
+) -> Array:
     """Mean of every window: over its elements, or (count_include_pad) over its cells inside the padded image.
 
     Cells that only rounding up brings in never count.  Raises RuleError as ``pooled`` does.
@@ -276,17 +276,17 @@ def _lp_bound(ctx: Context) -> Array:
     source="ONNX LpPool-1..22; MIL l2_pool iOS15; TFLite L2_POOL_2D; NN PoolingLayerParams.L2",
 )
 def lp_pool(
-    x: Float["n c *s"],
+    x: Float[Array, "n c *s"],
     *,
     kernel: Ints,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s"] = None,
-    padding: Choice(*MODES) = "explicit",
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s"] | None = None,
+    padding: Choice[str, MODES] = "explicit",
     ceil: Flag = False,
-    last: Choice(*LAST) = "keep",
+    last: Choice[str, LAST] = "keep",
     p: Real = 2.0,
-):
+) -> Array:
     """(sum |x|**p)**(1/p) of every window; padding is zero.  Raises RuleError as ``pooled`` does."""
     g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
     return _run("lp", x, kernel, g, p=float(p))
@@ -316,7 +316,7 @@ def _draw_image(d: Draw) -> dict[str, Object]:
     draw=_draw_image,
     ambiguous=has_nan("x", lambda x, p: native.reduce("max", x, _image(x), True)),
 )
-def global_max_pool(x: Float["n c *s"]):
+def global_max_pool(x: Float[Array, "n c *s"]) -> Array:
     """Largest element over all spatial axes, which stay with extent 1."""
     return native.reduce("max", x, _image(x), True).astype(x.dtype)
 
@@ -327,7 +327,7 @@ def global_max_pool(x: Float["n c *s"]):
     draw=_draw_image,
     ambiguous=overflows(_image_sums),
 )
-def global_avg_pool(x: Float["n c *s"]):
+def global_avg_pool(x: Float[Array, "n c *s"]) -> Array:
     """Mean over all spatial axes, which stay with extent 1."""
     return native.reduce("mean", x, _image(x), True)
 
@@ -340,7 +340,7 @@ def _global_lp_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_global_lp_bound), source="ONNX GlobalLpPool-1, -2, -22", draw=_draw_image)
-def global_lp_pool(x: Float["n c *s"], *, p: Real = 2.0):
+def global_lp_pool(x: Float[Array, "n c *s"], *, p: Real = 2.0) -> Array:
     """(sum |x|**p)**(1/p) over all spatial axes, which stay with extent 1."""
     if p == 1:
         return native.reduce("l1", x, _image(x), True)
@@ -369,7 +369,7 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
 @semantics(
     error=exact(), source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)", draw=_draw_rois, ambiguous=has_nan("x")
 )
-def max_roi_pool(x: Float["n c h w"], rois: Float["r 5"], *, sizes: Ints, scale: Real = 1.0):
+def max_roi_pool(x: Float[Array, "n c h w"], rois: Float[Array, "r 5"], *, sizes: Ints, scale: Real = 1.0) -> Array:
     """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
 
     An empty cell is 0.  Raises RuleError "two-sizes", "sizes-positive", "roi-batch-in-range".

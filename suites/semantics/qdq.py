@@ -22,6 +22,7 @@ from harness.declare import (
     Flag,
     Float,
     Integer,
+    Ints,
     Num,
     Pads,
     Tolerance,
@@ -123,16 +124,16 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     error=quantised(0, real=_q_real, tie=_q_tie).signed(), source="ONNX QuantizeLinear-10..28", ambiguous=_q_open
 )
 def quantize(
-    x: Num["*d"],
-    scale: Float["*s"],
-    zero: Any["*z"] | None = None,
+    x: Num[Array, "*d"],
+    scale: Float[Array, "*s"],
+    zero: Any[Array, "*z"] | None = None,
     *,
     axis: Integer = 1,
     block: Integer = 0,
     saturate: Flag = True,
-    precision: ElementType = None,
-    dtype: ElementType = None,
-) -> Any["*d"]:
+    precision: ElementType | None = None,
+    dtype: ElementType | None = None,
+) -> Any[Array, "*d"]:
     """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).
 
     dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results.
@@ -146,14 +147,14 @@ def quantize(
 
 @semantics(error=rounded(1.5), source="ONNX DequantizeLinear-10..28")
 def dequantize(
-    x: Any["*d"],
-    scale: Float["*s"],
-    zero: Any["*z"] | None = None,
+    x: Any[Array, "*d"],
+    scale: Float[Array, "*s"],
+    zero: Any[Array, "*z"] | None = None,
     *,
     axis: Integer = 1,
     block: Integer = 0,
-    dtype: ElementType = None,
-) -> Float["*d"]:
+    dtype: ElementType | None = None,
+) -> Float[Array, "*d"]:
     """(x - zero) * scale in the type of the scale, or ``dtype``.  Raises RuleError "zero-fits", "axis-in-range",
     "scale-fits"."""
     _alike(scale, zero)
@@ -215,7 +216,7 @@ def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None
     ambiguous=_dq_open,
     data=("small", "unit", "uniform:-4:4"),
 )
-def dynamic_quantize(x: Float["*d"]):
+def dynamic_quantize(x: Float[Array, "*d"]) -> tuple[Array, Array, Array]:
     """(u8 steps, scale, zero point) with the scale that maps the range of ``x``, zero included, on 0..255."""
     lo, hi = _range(x)
     steps, _, zero = _dynamic(x)
@@ -285,15 +286,15 @@ def _rows(v: Array) -> Array:
 
 @semantics(error=_requantised(_product_steps), source="ONNX QLinearMatMul-10, -21")
 def qlinear_matmul(
-    x: Any["*d"],
-    x_scale: Float["*s"],
-    x_zero: Any["*t"],
-    y: Any["*e"],
-    y_scale: Float["*u"],
-    y_zero: Any["*v"],
-    out_scale: Float["*o"],
-    out_zero: Any["*p"],
-):
+    x: Any[Array, "*d"],
+    x_scale: Float[Array, "*s"],
+    x_zero: Any[Array, "*t"],
+    y: Any[Array, "*e"],
+    y_scale: Float[Array, "*u"],
+    y_zero: Any[Array, "*v"],
+    out_scale: Float[Array, "*o"],
+    out_zero: Any[Array, "*p"],
+) -> Array:
     """saturate(round_half_even((x - x_zero)(y - y_zero) * x_scale * y_scale / out_scale) + out_zero).
 
     Raises RuleError "scale-per-row", "contracted-agrees", "zero-fits"."""
@@ -336,22 +337,22 @@ def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
 
 @semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10")
 def qlinear_conv(
-    x: Any["n c *s"],
-    x_scale: Float["*a"],
-    x_zero: Any["*b"],
-    w: Any["m g *k"],
-    w_scale: Float["*f"],
-    w_zero: Any["*h"],
-    out_scale: Float["*o"],
-    out_zero: Any["*p"],
-    b: Any["m"] | None = None,
+    x: Any[Array, "n c *s"],
+    x_scale: Float[Array, "*a"],
+    x_zero: Any[Array, "*b"],
+    w: Any[Array, "m g *k"],
+    w_scale: Float[Array, "*f"],
+    w_zero: Any[Array, "*h"],
+    out_scale: Float[Array, "*o"],
+    out_zero: Any[Array, "*p"],
+    b: Any[Array, "m"] | None = None,
     *,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s", "k"] = None,
-    groups: Divisor["c"] = 1,
-    padding: Choice(*MODES) = "explicit",
-):
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s", "k"] | None = None,
+    groups: Divisor[int, "c"] = 1,
+    padding: Choice[str, MODES] = "explicit",
+) -> Array:
     """The convolution of the centred integers plus the i32 bias, scaled and rounded half to even; padding is the zero
     point.  Raises RuleError as ``conv_integer`` does."""
     i = {

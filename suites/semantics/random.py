@@ -10,7 +10,7 @@ from typing import Any as Anything
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Context, ElementType, Flag, Float, Integer, Ints, Real, T, semantics, statistical
+from harness.declare import Array, Context, ElementType, Flag, Float, Integer, Ints, Real, T, semantics, statistical
 from harness.generate.draw import Draw
 
 
@@ -28,20 +28,24 @@ def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
 @semantics(
     error=statistical("uniform", low="low", high="high"), source="MIL random_uniform iOS15; ONNX RandomUniform-1"
 )
-def uniform(*, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
+def uniform(
+    *, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer | None = None, dtype: ElementType | None = None
+) -> Array:
     """Independent values uniform in [low, high); low == high gives low.  Raises RuleError "extents-positive"."""
     u = _generator(seed).random(_positive(shape))
     return low + (high - low) * u
 
 
 @semantics(error=statistical("normal", mean="mean", std="std"), source="MIL random_normal iOS15; ONNX RandomNormal-1")
-def normal(*, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer = None, dtype: ElementType = None):
+def normal(
+    *, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer | None = None, dtype: ElementType | None = None
+) -> Array:
     """Independent values of the normal distribution.  Raises RuleError "extents-positive"."""
     return mean + std * _generator(seed).standard_normal(_positive(shape))
 
 
 @semantics(error=statistical("bernoulli", p="p"), source="MIL random_bernoulli iOS15")
-def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: ElementType = None):
+def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer | None = None, dtype: ElementType | None = None) -> Array:
     """Independent ones with probability p, else zeros.  Raises RuleError "extents-positive"."""
     return (_generator(seed).random(_positive(shape)) < p).astype(np.float64)
 
@@ -51,7 +55,9 @@ def bernoulli(*, shape: Ints, p: Real = 0.5, seed: Integer = None, dtype: Elemen
     source="ONNX Bernoulli-15",
     data=("prob",),
 )
-def bernoulli_each(x: Float["*d"], *, seed: Integer = None, dtype: ElementType = None) -> Float["*d"]:
+def bernoulli_each(
+    x: Float[Array, "*d"], *, seed: Integer | None = None, dtype: ElementType | None = None
+) -> Float[Array, "*d"]:
     """One with the probability that each element of ``x`` states, else zero."""
     return (_generator(seed).random(x.shape) < x.astype(np.float64)).astype(np.float64)
 
@@ -81,7 +87,9 @@ def distributions(d: Draw, shape: tuple[int, ...]) -> T:
 @semantics(
     error=statistical("categorical", weights=_weights), source="MIL random_categorical iOS15; ONNX Multinomial-7"
 )
-def categorical(x: Float["*d n"], *, size: Integer = 1, logits: Flag = True, seed: Integer = None):
+def categorical(
+    x: Float[Array, "*d n"], *, size: Integer = 1, logits: Flag = True, seed: Integer | None = None
+) -> Array:
     """``size`` independent indices for every row of ``x``, drawn with replacement: int32 [*d, size]."""
     w = probabilities(x, logits)
     edges = np.cumsum(w, axis=-1)

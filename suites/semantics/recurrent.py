@@ -448,25 +448,25 @@ _DATA = {
     ambiguous=first_of(_jumps, _runs_over("lstm")),
 )
 def lstm(
-    x: Float["t b i"],
-    w: Float["e g i"],
-    r: Float["e g h"],
-    b: Float["e q"] | None = None,
-    lengths: Int["*l"] | None = None,
-    h0: Float["*s"] | None = None,
-    c0: Float["*u"] | None = None,
-    p: Float["e v"] | None = None,
+    x: Float[Array, "t b i"],
+    w: Float[Array, "e g i"],
+    r: Float[Array, "e g h"],
+    b: Float[Array, "e q"] | None = None,
+    lengths: Int[Array, "*l"] | None = None,
+    h0: Float[Array, "*s"] | None = None,
+    c0: Float[Array, "*u"] | None = None,
+    p: Float[Array, "e v"] | None = None,
     *,
-    direction: Choice(*DIRECTIONS) = "forward",
-    activations: Strings = None,
-    activation_alpha: Reals = None,
-    activation_beta: Reals = None,
-    clip: Real = None,
+    direction: Choice[str, DIRECTIONS] = "forward",
+    activations: Strings | None = None,
+    activation_alpha: Reals | None = None,
+    activation_beta: Reals | None = None,
+    clip: Real | None = None,
     coupled: Flag = False,
     steps_first: Flag = True,
-    gates: Choice("iofc", "ifoc", "ifco") = "iofc",
-    cell_clip: Real = None,
-):
+    gates: Choice[str, "iofc", "ifoc", "ifco"] = "iofc",
+    cell_clip: Real | None = None,
+) -> Array:
     """Y [t, dirs, b, h], last h and last c [dirs, b, h].
 
     i o f c = f(x W + h R + P c + b), C = f C + i c, H = o h(C); f g h are ``activations`` (sigmoid tanh tanh).
@@ -505,22 +505,22 @@ def lstm(
     ambiguous=first_of(_jumps, _runs_over("gru")),
 )
 def gru(
-    x: Float["t b i"],
-    w: Float["e g i"],
-    r: Float["e g h"],
-    b: Float["e q"] | None = None,
-    lengths: Int["*l"] | None = None,
-    h0: Float["*s"] | None = None,
+    x: Float[Array, "t b i"],
+    w: Float[Array, "e g i"],
+    r: Float[Array, "e g h"],
+    b: Float[Array, "e q"] | None = None,
+    lengths: Int[Array, "*l"] | None = None,
+    h0: Float[Array, "*s"] | None = None,
     *,
-    direction: Choice(*DIRECTIONS) = "forward",
-    activations: Strings = None,
-    activation_alpha: Reals = None,
-    activation_beta: Reals = None,
-    clip: Real = None,
+    direction: Choice[str, DIRECTIONS] = "forward",
+    activations: Strings | None = None,
+    activation_alpha: Reals | None = None,
+    activation_beta: Reals | None = None,
+    clip: Real | None = None,
     reset_after: Flag = False,
     steps_first: Flag = True,
-    gates: Choice("zrh", "rzh", "rhz") = "zrh",
-):
+    gates: Choice[str, "zrh", "rzh", "rhz"] = "zrh",
+) -> Array:
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = (1 - z) ht + z H, ht = g(x W + (r H) R + b).
 
     reset_after: ht = g(x W + r (H R + rb) + wb).  The rest as ``lstm``.  Raises RuleError as ``layer`` does.
@@ -554,20 +554,20 @@ def gru(
     ambiguous=first_of(_jumps, _runs_over("rnn")),
 )
 def rnn(
-    x: Float["t b i"],
-    w: Float["e g i"],
-    r: Float["e g h"],
-    b: Float["e q"] | None = None,
-    lengths: Int["*l"] | None = None,
-    h0: Float["*s"] | None = None,
+    x: Float[Array, "t b i"],
+    w: Float[Array, "e g i"],
+    r: Float[Array, "e g h"],
+    b: Float[Array, "e q"] | None = None,
+    lengths: Int[Array, "*l"] | None = None,
+    h0: Float[Array, "*s"] | None = None,
     *,
-    direction: Choice(*DIRECTIONS) = "forward",
-    activations: Strings = None,
-    activation_alpha: Reals = None,
-    activation_beta: Reals = None,
-    clip: Real = None,
+    direction: Choice[str, DIRECTIONS] = "forward",
+    activations: Strings | None = None,
+    activation_alpha: Reals | None = None,
+    activation_beta: Reals | None = None,
+    clip: Real | None = None,
     steps_first: Flag = True,
-):
+) -> Array:
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = f(x W + H R + b).  The rest as ``lstm``."""
     return layer(
         "rnn",

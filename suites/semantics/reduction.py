@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from typing import Any as Object
 
 import numpy as np
@@ -15,6 +16,7 @@ from harness.declare import (
     Bool,
     ElementType,
     Flag,
+    Ints,
     Num,
     Real_,
     T,
@@ -109,7 +111,9 @@ _whole_product = _folded("prod")
     source="ONNX ReduceSum-1..13; MIL reduce_sum iOS15; TFLite SUM; NN ReduceSum",
     ambiguous=_folded("l1"),
 )
-def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_sum(
+    x: Num[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` (None: all, empty: none); 0 over no element; integers wrap."""
     return fold("sum", x, axes, keepdims)
 
@@ -119,7 +123,9 @@ def reduce_sum(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -
     source="ONNX ReduceMean-1..18; MIL reduce_mean iOS15; TFLite MEAN",
     ambiguous=first_of(_fraction("mean"), _folded("l1")),
 )
-def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_mean(
+    x: Num[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Sum over ``axes`` divided by the count, NaN over no element; integers divide toward zero."""
     if of(x).kind == "f":
         return fold("mean", x, axes, keepdims)
@@ -135,17 +141,19 @@ def reduce_mean(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) 
     ambiguous=_folded("sum_square"),
 )
 def reduce_sum_square(
-    x: Num["*d"],
+    x: Num[Array, "*d"],
     *,
-    axes: Axes["d"] = None,
+    axes: Axes[Ints, "d"] | None = None,
     keepdims: Flag = True,
-) -> Num["*reduce(d,axes,keepdims)"]:
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Sum of squares over ``axes``; without axes each square by itself."""
     return fold("sum_square", x, axes, keepdims)
 
 
 @semantics(error=accumulates(_K), source="ONNX ReduceL1-1..18; MIL reduce_l1_norm iOS15", ambiguous=_folded("l1"))
-def reduce_l1(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_l1(
+    x: Num[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Sum of magnitudes over ``axes``."""
     return fold("l1", x, axes, keepdims)
 
@@ -174,7 +182,9 @@ def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> s
     source="ONNX ReduceL2-1..18; MIL reduce_l2_norm iOS15",
     ambiguous=first_of(_fraction("l2"), _squares_overflow),
 )
-def reduce_l2(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_l2(
+    x: Num[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Square root of the sum of squares over ``axes``."""
     if of(x).kind == "f":
         return fold("l2", x, axes, keepdims)
@@ -203,7 +213,9 @@ def prod_bound(ctx: Context) -> Array:
     source="ONNX ReduceProd-1..18; MIL reduce_prod iOS15; TFLite REDUCE_PROD",
     ambiguous=first_of(_product_overflows, _underflow_meets_infinity),
 )
-def reduce_prod(x: Num["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Num["*reduce(d,axes,keepdims)"]:
+def reduce_prod(
+    x: Num[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Product over ``axes``; 1 over no element; integers wrap."""
     return fold("prod", x, axes, keepdims)
 
@@ -232,7 +244,9 @@ def _extreme(name: str, x: Array, axes: Object, keepdims: bool) -> Array:
     source="ONNX ReduceMax-1..20; MIL reduce_max iOS15; TFLite REDUCE_MAX",
     ambiguous=has_nan("x", _reduced),
 )
-def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
+def reduce_max(
+    x: Real_[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Real_[Array, "*reduce(d,axes,keepdims)"]:
     """Largest element over ``axes``; over no element -inf, the lowest integer, or False."""
     return _extreme("max", x, axes, keepdims)
 
@@ -242,7 +256,9 @@ def reduce_max(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True)
     source="ONNX ReduceMin-1..20; MIL reduce_min iOS15; TFLite REDUCE_MIN",
     ambiguous=has_nan("x", _reduced),
 )
-def reduce_min(x: Real_["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Real_["*reduce(d,axes,keepdims)"]:
+def reduce_min(
+    x: Real_[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Real_[Array, "*reduce(d,axes,keepdims)"]:
     """Smallest element over ``axes``; over no element +inf, the highest integer, or True."""
     return _extreme("min", x, axes, keepdims)
 
@@ -277,11 +293,11 @@ def _sign_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     ambiguous=first_of(_fraction("log_sum"), _sign_open, _folded("l1")),
 )
 def reduce_log_sum(
-    x: Num["*d"],
+    x: Num[Array, "*d"],
     *,
-    axes: Axes["d"] = None,
+    axes: Axes[Ints, "d"] | None = None,
     keepdims: Flag = True,
-) -> Num["*reduce(d,axes,keepdims)"]:
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Logarithm of the sum over ``axes``; -inf over no element."""
     y = native.reduce("log_sum", x, norm_axes(axes, x.ndim), keepdims)
     return y if of(x).kind == "f" else whole(y, x)
@@ -359,12 +375,12 @@ _LOG_TOP = float(np.log(np.finfo(np.float64).max))
     ambiguous=first_of(_exponential_beyond, _exponential_leaves, _fraction("log_sum_exp")),
 )
 def reduce_log_sum_exp(
-    x: Num["*d"],
+    x: Num[Array, "*d"],
     *,
-    axes: Axes["d"] = None,
+    axes: Axes[Ints, "d"] | None = None,
     keepdims: Flag = True,
     in_double: Flag,
-) -> Num["*reduce(d,axes,keepdims)"]:
+) -> Num[Array, "*reduce(d,axes,keepdims)"]:
     """Logarithm of the sum of exponentials over ``axes``; -inf over no element.  in_double: the op set states that the
     exponentials are added in double (the function body of ONNX ReduceLogSumExp-18)."""
     y = native.reduce("log_sum_exp", x, norm_axes(axes, x.ndim), keepdims, out=np.dtype(np.float64))
@@ -372,13 +388,17 @@ def reduce_log_sum_exp(
 
 
 @semantics(error=exact(), source="TFLite REDUCE_ANY")
-def reduce_any(x: Bool["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Bool["*reduce(d,axes,keepdims)"]:
+def reduce_any(
+    x: Bool[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Bool[Array, "*reduce(d,axes,keepdims)"]:
     """Whether any element over ``axes`` is true; False over none."""
     return native.reduce("any", x, norm_axes(axes, x.ndim), keepdims)
 
 
 @semantics(error=exact(), source="TFLite REDUCE_ALL")
-def reduce_all(x: Bool["*d"], *, axes: Axes["d"] = None, keepdims: Flag = True) -> Bool["*reduce(d,axes,keepdims)"]:
+def reduce_all(
+    x: Bool[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None, keepdims: Flag = True
+) -> Bool[Array, "*reduce(d,axes,keepdims)"]:
     """Whether all elements over ``axes`` are true; True over none."""
     return native.reduce("all", x, norm_axes(axes, x.ndim), keepdims)
 
@@ -423,13 +443,13 @@ _ARG = {
 
 @semantics(source="ONNX ArgMax-1..13; MIL reduce_argmax iOS15..17; TFLite ARG_MAX; NN ArgMax", **_ARG)
 def argmax(
-    x: Num["*d"],
+    x: Num[Array, "*d"],
     *,
-    axis: Axis["d"] = 0,
+    axis: Axis[int, "d"] = 0,
     keepdims: Flag = True,
     select_last: Flag = False,
-    dtype: ElementType(I64, I32) = I64,
-):
+    dtype: Annotated[DType, ElementType(I64, I32)] = I64,
+) -> Array:
     """Index of the largest element along ``axis``: the first of equals, or the last.  Raises RuleError
     "axis-not-empty"."""
     return _arg("max", x, axis, keepdims, select_last, dtype)
@@ -437,13 +457,13 @@ def argmax(
 
 @semantics(source="ONNX ArgMin-1..13; MIL reduce_argmin iOS15..17; TFLite ARG_MIN; NN ArgMin", **_ARG)
 def argmin(
-    x: Num["*d"],
+    x: Num[Array, "*d"],
     *,
-    axis: Axis["d"] = 0,
+    axis: Axis[int, "d"] = 0,
     keepdims: Flag = True,
     select_last: Flag = False,
-    dtype: ElementType(I64, I32) = I64,
-):
+    dtype: Annotated[DType, ElementType(I64, I32)] = I64,
+) -> Array:
     """Index of the smallest element along ``axis``: the first of equals, or the last.  Raises RuleError
     "axis-not-empty"."""
     return _arg("min", x, axis, keepdims, select_last, dtype)
@@ -458,7 +478,9 @@ def _whole_sum(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
     source="ONNX CumSum-11, -14; MIL cumsum iOS15; TFLite CUMSUM; NN CumSum",
     ambiguous=overflows(_whole_sum),
 )
-def cumsum(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
+def cumsum(
+    x: Num[Array, "*d"], *, axis: Axis[int, "d"], exclusive: Flag = False, reverse: Flag = False
+) -> Num[Array, "*d"]:
     """Running sum along ``axis``: element i adds 0..i; exclusive 0..i-1; reverse runs from the end.  Integers wrap."""
     return _running("sum", x, axis, exclusive, reverse)
 
@@ -483,7 +505,9 @@ def cumprod_bound(ctx: Context) -> Array:
         _underflow_meets_infinity,
     ),
 )
-def cumprod(x: Num["*d"], *, axis: Axis["d"], exclusive: Flag = False, reverse: Flag = False) -> Num["*d"]:
+def cumprod(
+    x: Num[Array, "*d"], *, axis: Axis[int, "d"], exclusive: Flag = False, reverse: Flag = False
+) -> Num[Array, "*d"]:
     """Running product along ``axis``; exclusive starts from 1.  Integers wrap."""
     return _running("prod", x, axis, exclusive, reverse)
 

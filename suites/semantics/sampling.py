@@ -67,7 +67,7 @@ IMAGE = ("unit", "small", "uniform:-4:4", "wide")
 
 
 @semantics(error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=IMAGE)
-def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
+def resize_linear(x: Num[Array, "*d"], *, sizes: Ints, mode: Choice[str, SAMPLING] = "default") -> Array:
     """``x`` resized linearly along its last len(sizes) axes."""
     y = x
     for k, m in enumerate(sizes):
@@ -77,7 +77,7 @@ def resize_linear(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "defau
 
 
 @semantics(error=_ERROR, source="MIL upsample_bilinear iOS15, iOS16", data=IMAGE)
-def upsample_linear(x: Float["*d"], *, factors: Reals, align: Flag = True, half: Flag = False):
+def upsample_linear(x: Float[Array, "*d"], *, factors: Reals, align: Flag = True, half: Flag = False) -> Array:
     """The last two axes by ``factors``: extents floor(n * factor), and the factor recomputed from them."""
     y = x
     for axis, f in zip((-2, -1), factors):
@@ -89,7 +89,7 @@ def upsample_linear(x: Float["*d"], *, factors: Reals, align: Flag = True, half:
 @semantics(
     error=exact(), source="MIL resize_nearest_neighbor, upsample_nearest_neighbor iOS15, resize iOS17 NEAREST_NEIGHBOR"
 )
-def resize_nearest(x: Num["*d"], *, sizes: Ints, mode: Choice(*SAMPLING) = "default"):
+def resize_nearest(x: Num[Array, "*d"], *, sizes: Ints, mode: Choice[str, SAMPLING] = "default") -> Array:
     """The element at the floor of the position, along the last len(sizes) axes."""
     for k, m in enumerate(sizes):
         axis = x.ndim - len(sizes) + k
@@ -121,17 +121,17 @@ def box_edges(
 
 @semantics(error=_ERROR, source="MIL crop_resize iOS15-17", data=IMAGE)
 def crop_resize(
-    x: Float["b c h w"],
-    boxes: Num["n 4"],
-    images: Int["n"] | None = None,
+    x: Float[Array, "b c h w"],
+    boxes: Num[Array, "n 4"],
+    images: Int[Array, "n"] | None = None,
     *,
     size: Ints,
     normalized: Flag = False,
     scale: Real = 1.0,
-    form: Choice(*BOXES) = "CORNERS_HEIGHT_FIRST",
-    mode: Choice(*SAMPLING) = "default",
+    form: Choice[str, BOXES] = "CORNERS_HEIGHT_FIRST",
+    mode: Choice[str, SAMPLING] = "default",
     pad_value: Real = 0.0,
-):
+) -> Array:
     """One crop [n, c, *size] per box of image ``images[i]`` (default i): points outside the image read ``pad_value``.
 
     Raises RuleError "image-in-range"."""
@@ -191,15 +191,15 @@ def at_points(x: Array, ys: Array, xs: Array, nearest: bool, padding: str, value
 
 @semantics(error=_ERROR, source="MIL resample iOS15-17", data={"x": IMAGE})
 def resample(
-    x: Float["b c h w"],
-    coordinates: Num["b p q 2"],
+    x: Float[Array, "b c h w"],
+    coordinates: Num[Array, "b p q 2"],
     *,
-    sampling: Choice("bilinear", "nearest"),
-    padding: Choice(*PADDING),
+    sampling: Choice[str, "bilinear", "nearest"],
+    padding: Choice[str, PADDING],
     value: Real,
-    space: Choice("unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"),
+    space: Choice[str, "unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"],
     align: Flag,
-):
+) -> Array:
     """x at (x, y) places: [b, c, p, q]."""
     h, w = x.shape[2:]
     out = []
@@ -210,7 +210,7 @@ def resample(
 
 
 @semantics(error=_ERROR, source="MIL affine iOS15", data={"x": IMAGE})
-def affine(x: Float["b c h w"], matrix: Float["m 6"], *, size: Ints):
+def affine(x: Float[Array, "b c h w"], matrix: Float[Array, "m 6"], *, size: Ints) -> Array:
     """Every output place (x, y), corners at -1 and 1, maps to x' = a0 x + a1 y + a2, y' = b0 x + b1 y + b2; zero
     outside.
     """

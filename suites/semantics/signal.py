@@ -66,7 +66,14 @@ def _terms_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4", "wide"))
-def dft(x: Float["*d k"], *, axis: Integer = -2, length: Integer = None, inverse: Flag = False, onesided: Flag = False):
+def dft(
+    x: Float[Array, "*d k"],
+    *,
+    axis: Integer = -2,
+    length: Integer | None = None,
+    inverse: Flag = False,
+    onesided: Flag = False,
+) -> Array:
     """The (inverse, 1/n) transform along ``axis`` of a signal cut or padded with zeros to ``length``.
 
     x: last axis 1 (real) or 2 (real and imaginary).  onesided: the first length // 2 + 1 bins of a real signal, or
@@ -141,8 +148,13 @@ def _frame(signal: int, window: Object, length: Object) -> int:
 
 @semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4", "wide"))
 def stft(
-    x: Float["b n k"], window: Float["w"] | None = None, *, step: Integer, length: Integer = None, onesided: Flag = True
-):
+    x: Float[Array, "b n k"],
+    window: Float[Array, "w"] | None = None,
+    *,
+    step: Integer,
+    length: Integer | None = None,
+    onesided: Flag = True,
+) -> Array:
     """Transforms of windowed frames, ``step`` apart: [b, (n - length) // step + 1, bins, 2].
 
     Raises RuleError "window-length", "frame-fits", "step-positive", "onesided-is-real", "real-or-complex".
@@ -188,7 +200,9 @@ _WINDOWS = {"hann": (0.5, -0.5, 0.0), "hamming": (25 / 46, -21 / 46, 0.0), "blac
     error=bounded(lambda ctx: 16 * max(ctx.u, ctx.acc_u) + ctx.ulp, "16u of a sum of cosines, each at most 1"),
     source="ONNX HannWindow-17, HammingWindow-17, BlackmanWindow-17 (function bodies)",
 )
-def window(*, size: Integer, kind: Choice(*_WINDOWS) = "hann", periodic: Flag = True, dtype: ElementType = None):
+def window(
+    *, size: Integer, kind: Choice[str, _WINDOWS] = "hann", periodic: Flag = True, dtype: ElementType | None = None
+) -> Array:
     """a + b cos(2 pi i / n) + c cos(4 pi i / n) with n = size (periodic) or size - 1."""
     a, b, c = _WINDOWS[kind]
     n = size if periodic else size - 1
@@ -200,7 +214,9 @@ def window(*, size: Integer, kind: Choice(*_WINDOWS) = "hann", periodic: Flag = 
 @semantics(
     error=bounded(lambda ctx: 4 * ctx.ulp, "4 ulp"), source="ONNX MelWeightMatrix-17; the bins as in its reference code"
 )
-def mel_matrix(*, bins: Integer, length: Integer, rate: Integer, low: Opaque, high: Opaque, dtype: ElementType = None):
+def mel_matrix(
+    *, bins: Integer, length: Integer, rate: Integer, low: Opaque, high: Opaque, dtype: ElementType | None = None
+) -> Array:
     """Triangles on the mel scale: [length // 2 + 1, bins]."""
     rows = length // 2 + 1
     lo, hi = (2595 * np.log10(1 + float(v) / 700) for v in (low, high))

@@ -16,13 +16,13 @@ Array = np.ndarray
 
 
 @semantics(error=exact, source="StableHLO and: logical on booleans, bitwise on integers", data=("full", "small"))
-def conjunction(x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
+def conjunction(x: Any[Array, "*d"], y: Any[Array, "*d"]) -> Any[Array, "*d"]:
     """x & y."""
     return x & y
 
 
 @semantics(error=exact, source="StableHLO pad: negative low and high crop, interior cells between the elements")
-def pad(x: Any["*d"], value: Any[""], *, low: Opaque, high: Opaque, interior: Opaque):
+def pad(x: Any[Array, "*d"], value: Any[Array, ""], *, low: Opaque, high: Opaque, interior: Opaque) -> Array:
     """Raises RuleError "one-per-axis", "interior-nonnegative"."""
     if {len(low), len(high), len(interior)} != {x.ndim}:
         raise RuleError("one-per-axis", f"{len(low)} low, {len(high)} high, {len(interior)} interior, rank {x.ndim}")
@@ -100,16 +100,16 @@ def _fold_bound(ctx: Context) -> Array:
 
 @semantics(error=bounded(_fold_bound), source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW")
 def reduce_window(
-    x: Any["*d"],
-    start: Any[""],
+    x: Any[Array, "*d"],
+    start: Any[Array, ""],
     *,
-    fold: Choice(*_FOLDS),
+    fold: Choice[str, _FOLDS],
     size: Opaque,
     strides: Opaque,
     base: Opaque,
     dilations: Opaque,
     pads: Opaque,
-):
+) -> Array:
     """Every window folded, beginning with ``start``; integers wrap.
 
     Raises RuleError "one-per-axis" or "window-positive"."""
@@ -176,15 +176,15 @@ def index_tuples(indices: Array, index_dim: int, mapped: Object) -> Array:
 
 @semantics(error=exact, source="StableHLO gather: start indices clamped so that the slice lies inside")
 def gather(
-    x: Any["*d"],
-    indices: Int["*e"],
+    x: Any[Array, "*d"],
+    indices: Int[Array, "*e"],
     *,
     offset_dims: Opaque,
     collapsed: Opaque,
     start_map: Opaque,
     index_dim: Opaque,
     sizes: Opaque,
-):
+) -> Array:
     """Slices of ``sizes`` at the index tuples along ``index_dim``; ``collapsed`` axes of the slice are dropped, the
     others stand at ``offset_dims`` of the result.
 
@@ -257,16 +257,16 @@ def _scatter_bound(ctx: Context) -> Array:
     source="StableHLO scatter: updates outside are ignored; body add, mul, min, max or the update itself",
 )
 def scatter(
-    x: Num["*d"],
-    indices: Int["*e"],
-    updates: Num["*u"],
+    x: Num[Array, "*d"],
+    indices: Int[Array, "*e"],
+    updates: Num[Array, "*u"],
     *,
     window_dims: Opaque,
     inserted: Opaque,
     to_operand: Opaque,
     index_dim: Opaque,
-    body: Choice("add", "mul", "minimum", "maximum", "update"),
-):
+    body: Choice[str, "add", "mul", "minimum", "maximum", "update"],
+) -> Array:
     """x with every element of ``updates`` folded in at its place.
 
     Raises RuleError "inserted-axes-exist", "mapped-axes-exist", "window-axes-exist", "updates-fit" and those of

@@ -34,15 +34,15 @@ def _rotation_bound(ctx: Context) -> Array:
     data=("unit", "small", "uniform:-4:4", "uniform:-99:99"),
 )
 def rotary_embedding(
-    x: Float["*a"],
-    cos: Float["*b"],
-    sin: Float["*c"],
-    at: Int["n t"] | None = None,
+    x: Float[Array, "*a"],
+    cos: Float[Array, "*b"],
+    sin: Float[Array, "*c"],
+    at: Int[Array, "n t"] | None = None,
     *,
     interleaved: Flag = False,
     size: Integer = 0,
-    heads: Integer = None,
-):
+    heads: Integer | None = None,
+) -> Array:
     """Pairs of the first ``size`` (0: all) channels of each head turned by the angles of their position.
 
     x: [n, h, t, d], or [n, t, h * d] with ``heads``.  cos, sin: a table [positions, size / 2] looked up by ``at``, or
@@ -152,13 +152,13 @@ def _causal(x: Array, w: Array, b: Object, past: Object) -> tuple[Array, Array]:
     data=("unit", "small", "uniform:-4:4"),
 )
 def causal_conv(
-    x: Float["n c t"],
-    w: Float["c u k"],
-    b: Float["c"] | None = None,
-    past: Float["n c s"] | None = None,
+    x: Float[Array, "n c t"],
+    w: Float[Array, "c u k"],
+    b: Float[Array, "c"] | None = None,
+    past: Float[Array, "n c s"] | None = None,
     *,
-    activation: Choice("none", "silu", "swish") = "none",
-):
+    activation: Choice[str, "none", "silu", "swish"] = "none",
+) -> tuple[Array, Array]:
     """Depthwise convolution over the past and the present, and the last k - 1 elements of what it saw.
 
     past: zeros if absent.  silu, swish: y * sigmoid(y).  Raises RuleError "kernel-fits", "kernel-positive",
@@ -251,18 +251,18 @@ def _linear_bound(which: int) -> Object:
     data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)},
 )
 def linear_attention(
-    q: Float["b t d"],
-    k: Float["b t e"],
-    v: Float["b t f"],
-    past: Float["*s"] | None = None,
-    decay: Float["*g"] | None = None,
-    beta: Float["*h"] | None = None,
+    q: Float[Array, "b t d"],
+    k: Float[Array, "b t e"],
+    v: Float[Array, "b t f"],
+    past: Float[Array, "*s"] | None = None,
+    decay: Float[Array, "*g"] | None = None,
+    beta: Float[Array, "*h"] | None = None,
     *,
     q_heads: Integer,
     kv_heads: Integer,
-    rule: Choice(*RULES) = "gated_delta",
+    rule: Choice[str, RULES] = "gated_delta",
     scale: Real = 0.0,
-):
+) -> Array:
     """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
 
     Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide",

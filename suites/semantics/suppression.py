@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Flag, Float, Integer, Real, T, exact, semantics
+from harness.declare import Array, Flag, Float, Integer, Real, T, exact, semantics
 from harness.generate.draw import Draw
 from suites.semantics.indexing.boxes import corners, iou
 
 
 @semantics(error=exact(), source="MIL non_maximum_suppression iOS15, iOS17; NN NonMaximumSuppressionLayerParams")
 def padded_nms(
-    boxes: Float["b n 4"],
-    scores: Float["b n k"],
+    boxes: Float[Array, "b n 4"],
+    scores: Float[Array, "b n k"],
     *,
     iou_threshold: Real,
     max_boxes: Integer,
-    score_threshold: Real = None,
+    score_threshold: Real | None = None,
     per_class: Flag = False,
-):
+) -> Array:
     """(boxes [b, max, 4], scores [b, max, k], indices [b, max], counts [b]) of the boxes that survive, by falling
     score.
 

@@ -43,7 +43,7 @@ def _gelu_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_gelu_bound), source="TFLite GELU: approximate takes the tanh form")
-def gelu(x: Float["*d"], *, approximate: Flag = False) -> Float["*d"]:
+def gelu(x: Float[Array, "*d"], *, approximate: Flag = False) -> Float[Array, "*d"]:
     """x * Phi(x), or its approximation by tanh."""
     return (e.gelu_tanh if approximate else e.gelu_exact)(x)
 
@@ -53,7 +53,7 @@ def gelu(x: Float["*d"], *, approximate: Flag = False) -> Float["*d"]:
     data={"c": ("bool",)},
     source="TFLite SELECT: condition of the operands' shape, or rank 1 over the first axis",
 )
-def select_rows(c: Bool["*b"], x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
+def select_rows(c: Bool[Array, "*b"], x: Any[Array, "*d"], y: Any[Array, "*d"]) -> Any[Array, "*d"]:
     """x where c is true, else y."""
     return np.where(c.reshape(c.shape + (1,) * (x.ndim - c.ndim)), x, y)
 
@@ -62,7 +62,7 @@ def select_rows(c: Bool["*b"], x: Any["*d"], y: Any["*d"]) -> Any["*d"]:
     error=exact,
     source="TFLite BITCAST: the bytes under another type; a narrower one adds an axis, a wider one takes it",
 )
-def bitcast(x: Any["*d"], *, dtype: Opaque):
+def bitcast(x: Any[Array, "*d"], *, dtype: Opaque) -> Array:
     """Raises RuleError "last-axis-is-ratio" where a wider type does not find its parts in the last axis."""
     a, b = x.dtype.itemsize, dtype.np.itemsize
     if a == b:
@@ -83,7 +83,7 @@ def _hypot(ctx: Context) -> Array:
 
 
 @semantics(error=bounded(_hypot), source="TFLite COMPLEX_ABS: sqrt(a**2 + b**2)", data=("unit", "small"))
-def complex_abs(x: Complex["*d"]):
+def complex_abs(x: Complex[Array, "*d"]) -> Array:
     """Magnitude, in f64 for the entry to round."""
     return np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64))
 
@@ -96,7 +96,7 @@ def _product_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_product_bound), source="TFLite MUL; IEEE 754", data=("small", "unit", "wide", "small"))
-def product(x: Any["*#d"], y: Any["*#d"]) -> Any["*#d"]:
+def product(x: Any[Array, "*#d"], y: Any[Array, "*#d"]) -> Any[Array, "*#d"]:
     """x * y, complex numbers included."""
     if x.dtype.kind == "c":
         return x.astype(np.complex128) * y.astype(np.complex128)
@@ -104,13 +104,13 @@ def product(x: Any["*#d"], y: Any["*#d"]) -> Any["*#d"]:
 
 
 @semantics(error=exact, source="TFLite REAL")
-def real_part(x: Complex["*d"]):
+def real_part(x: Complex[Array, "*d"]) -> Array:
     """Real part."""
     return np.array(x.real)
 
 
 @semantics(error=exact, source="TFLite IMAG")
-def imaginary_part(x: Complex["*d"]):
+def imaginary_part(x: Complex[Array, "*d"]) -> Array:
     """Imaginary part."""
     return np.array(x.imag)
 
@@ -127,7 +127,7 @@ def _norm_terms(ctx: Context) -> Array:
     data=("small", "unit", "uniform:-4:4", "uniform:-1000:1000"),
     min_rank=1,
 )
-def l2_normalize(x: Float["*d n"]) -> Float["*d n"]:
+def l2_normalize(x: Float[Array, "*d n"]) -> Float[Array, "*d n"]:
     """x / max(||x||, 1e-6) over the last axis."""
     wide = x.astype(np.float64)
     norm = np.sqrt(native.reduce("sum_square", wide, (-1,), True))
@@ -142,8 +142,8 @@ def _response_bound(ctx: Context) -> Array:
 
 @semantics(error=composed(_response_bound), source="TFLite LOCAL_RESPONSE_NORMALIZATION", data=("small", "unit"))
 def local_response(
-    x: Float["n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque
-) -> Float["n h w c"]:
+    x: Float[Array, "n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque
+) -> Float[Array, "n h w c"]:
     """x / (bias + alpha * sum of squares within ``radius`` channels) ** beta, over the last axis."""
     sq = np.pad(x.astype(np.float64) ** 2, [(0, 0)] * 3 + [(radius, radius)])
     total = sum(sq[..., k : k + x.shape[-1]] for k in range(2 * radius + 1))
@@ -172,7 +172,7 @@ def _transform_bound(ctx: Context) -> Array:
 
 
 @semantics(error=bounded(_transform_bound), source="TFLite RFFT2D: last two axes, cropped or padded")
-def rfft2d(x: Float["*d h w"], *, lengths: Opaque):
+def rfft2d(x: Float[Array, "*d h w"], *, lengths: Opaque) -> Array:
     """Two-dimensional discrete Fourier transform of a real signal, the non-negative half of the last axis.
 
     lengths: (rows, columns), powers of two here."""
@@ -188,7 +188,7 @@ def _draw_rfft(d: Draw) -> dict[str, Anything]:
 
 
 @semantics(error=exact, source="TFLite DILATE: padding_value between the elements; StableHLO pad with interior padding")
-def dilate(x: Any["*d"], value: Any[""], *, dilations: Opaque):
+def dilate(x: Any[Array, "*d"], value: Any[Array, ""], *, dilations: Opaque) -> Array:
     """Elements ``dilations`` steps apart on each axis, ``value`` between them."""
     shape = [(n - 1) * k + 1 if n else 0 for n, k in zip(x.shape, dilations)]
     out = np.full(shape, value.reshape(()), x.dtype)
@@ -217,16 +217,16 @@ def _l2_pool_bound(ctx: Context) -> Array:
     data=("small", "unit", "uniform:-4:4", "uniform:-1000:1000"),
 )
 def l2_mean_pool(
-    x: Float["n c *s"],
+    x: Float[Array, "n c *s"],
     *,
     kernel: Ints,
-    strides: Each["s", 1, 3] = None,
-    dilations: Each["s", 1, 2] = None,
-    pads: Pads["s"] = None,
-    padding: Choice(*MODES) = "explicit",
+    strides: Each[Ints, "s", 1, 3] | None = None,
+    dilations: Each[Ints, "s", 1, 2] | None = None,
+    pads: Pads[Ints, "s"] | None = None,
+    padding: Choice[str, MODES] = "explicit",
     ceil: Flag = False,
-    last: Choice("keep") = "keep",
-):
+    last: Choice[str, "keep"] = "keep",
+) -> Array:
     """sqrt(mean of x**2) of every window, padding not counted.  Raises RuleError as the pools do."""
     return np.sqrt(
         pool.avg_pool(

@@ -19,15 +19,15 @@ def _time_first(x: Array, time_major: bool) -> Array:
 
 @semantics(error=_BOUND, source="TFLite UNIDIRECTIONAL_SEQUENCE_RNN, RNN")
 def sequence_rnn(
-    x: Float["*d i"],
-    w: Float["u i"],
-    r: Float["u u"],
-    b: Float["u"],
+    x: Float[Array, "*d i"],
+    w: Float[Array, "u i"],
+    r: Float[Array, "u u"],
+    b: Float[Array, "u"],
     *,
     time_major: Opaque,
     activation: Opaque,
     calls: Opaque = 1,
-):
+) -> Array:
     """h = act(w x + r h + b) along time.  x: [b, t, i], [t, b, i] when time_major, or one step [b, i].  calls: how
     often it is given, each time with the state that the time before left; the last one answers."""
     one = x.ndim == 2
@@ -95,15 +95,15 @@ def run_cell(
 
 @semantics(error=_BOUND, source="TFLite SVDF (feature and time weights of a rank decomposition)")
 def svdf_step(
-    x: Float["n i"],
-    features: Float["f i"],
-    times: Float["f m"],
-    b: Float["u"] | None = None,
+    x: Float[Array, "n i"],
+    features: Float[Array, "f i"],
+    times: Float[Array, "f m"],
+    b: Float[Array, "u"] | None = None,
     *,
     rank: Opaque,
     activation: Opaque,
     calls: Opaque = 1,
-):
+) -> Array:
     """The last of some calls with the same x: the memory held nothing before the first."""
     return svdf(
         x.astype(np.float64),

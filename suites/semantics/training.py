@@ -57,15 +57,15 @@ def _number(v: Array) -> float:
 
 @semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1")
 def momentum(
-    rate: Float["*r"],
-    count: Int["*t"],
-    xs: Variadic[Float["*_d"]],
+    rate: Float[Array, "*r"],
+    count: Int[Array, "*t"],
+    xs: Variadic[Float[Array, "*_d"]],
     *,
     alpha: Real,
     beta: Real,
     norm: Real,
-    mode: Choice("standard", "nesterov") = "standard",
-):
+    mode: Choice[str, "standard", "nesterov"] = "standard",
+) -> Array:
     """xs: values, gradients, momenta; results: new values, new momenta."""
     r, t = _number(rate), _number(count)
     rows = []
@@ -78,14 +78,14 @@ def momentum(
 
 @semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Adagrad-1", data={"xs": ("positive", "prob")})
 def adagrad(
-    rate: Float["*r"],
-    count: Int["*t"],
-    xs: Variadic[Float["*_d"]],
+    rate: Float[Array, "*r"],
+    count: Int[Array, "*t"],
+    xs: Variadic[Float[Array, "*_d"]],
     *,
     decay: Real = 0.0,
     epsilon: Real = 1e-6,
     norm: Real = 0.0,
-):
+) -> Array:
     """xs: values, gradients, accumulated squares; results: new values, new accumulated squares."""
     r = _number(rate) / (1 + _number(count) * decay)
     rows = []
@@ -98,16 +98,16 @@ def adagrad(
 
 @semantics(error=_bound(4), source="ONNX ai.onnx.preview.training Adam-1", data={"xs": ("positive", "prob")})
 def adam(
-    rate: Float["*r"],
-    count: Int["*t"],
-    xs: Variadic[Float["*_d"]],
+    rate: Float[Array, "*r"],
+    count: Int[Array, "*t"],
+    xs: Variadic[Float[Array, "*_d"]],
     *,
     alpha: Real = 0.9,
     beta: Real = 0.999,
     epsilon: Real = 1e-6,
     norm: Real = 0.0,
     norm_post: Real = 0.0,
-):
+) -> Array:
     """xs: values, gradients, their running means, running means of squares; results: all but the gradients, new."""
     r, t = _number(rate), _number(count)
     step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r

@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.declare import (
+    Array,
     Build,
     Call,
     Choice,
@@ -49,7 +50,7 @@ def _zero_open(inputs: dict, params: dict) -> str | None:
 
 
 @semantics(error=bounded(_mod_bound).signed(), source="ONNX Mod-10, -13, -28", ambiguous=_mod_open)
-def mod(x: Num["*#d"], y: Num["*#d"], *, fmod: Flag = False) -> Num["*#d"]:
+def mod(x: Num[Array, "*#d"], y: Num[Array, "*#d"], *, fmod: Flag = False) -> Num[Array, "*#d"]:
     """Remainder with the sign of the dividend (fmod) or of the divisor, zeros too.  Until version 13 floats take fmod
     only."""
     return (e.fmod if fmod else e.floor_mod).fn(x, y)
@@ -71,7 +72,7 @@ def _gelu_bound(ctx: Context) -> object:
 
 
 @semantics(error=bounded(_gelu_bound), source="ONNX Gelu-20")
-def gelu(x: Float["*d"], *, approximate: Choice("none", "tanh") = "none") -> Float["*d"]:
+def gelu(x: Float[Array, "*d"], *, approximate: Choice[str, "none", "tanh"] = "none") -> Float[Array, "*d"]:
     """x * Phi(x), or its tanh approximation."""
     return (e.gelu_tanh if approximate == "tanh" else e.gelu_exact).fn(x)
 
@@ -112,17 +113,17 @@ def _pick_bound(i: int) -> object:
     },
 )
 def batch_norm(
-    x: Float["n c *s"],
-    scale: Float["*e"],
-    bias: Float["*e"],
-    mean: Float["*e"],
-    var: Float["*e"],
+    x: Float[Array, "n c *s"],
+    scale: Float[Array, "*e"],
+    bias: Float[Array, "*e"],
+    mean: Float[Array, "*e"],
+    var: Float[Array, "*e"],
     *,
     epsilon: Real = 1e-5,
     momentum: Real = 0.9,
     spatial: Flag = True,
     training: Flag = False,
-):
+) -> Array:
     """With the given statistics, or (training) with the batch's own, and then the running ones come as well."""
     if training:
         return n.batch_norm_training.fn(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)

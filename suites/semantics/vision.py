@@ -34,7 +34,7 @@ Array = np.ndarray
     source="ONNX AffineGrid-20",
     data=("unit", "small"),
 )
-def affine_grid(theta: Float["n k m"], *, size: Ints, align: Flag = False):
+def affine_grid(theta: Float[Array, "n k m"], *, size: Ints, align: Flag = False) -> Array:
     """theta applied to evenly spaced positions in [-1, 1]: [n, *size[2:], k].
 
     theta: [n, k, k + 1] for a size of (n, c) and k extents.  Raises RuleError "size-fits"."""
@@ -89,8 +89,14 @@ def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str 
     error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows, source="ONNX Col2Im-18"
 )
 def col2im(
-    x: Num["n k l"], *, image: Ints, block: Ints, strides: Ints = None, pads: Ints = None, dilations: Ints = None
-):
+    x: Num[Array, "n k l"],
+    *,
+    image: Ints,
+    block: Ints,
+    strides: Ints | None = None,
+    pads: Ints | None = None,
+    dilations: Ints | None = None,
+) -> Array:
     """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
     "columns-fit" and those of ``geometry``."""
     return _summed(x, image, block, strides, pads, dilations)
@@ -181,14 +187,14 @@ def _unpool_into_more(inputs: dict, params: dict) -> str | None:
 
 @semantics(error=exact(), source="ONNX MaxUnpool-9, -11, -22", ambiguous=_unpool_into_more)
 def max_unpool(
-    x: Float["n c *s"],
-    index: Int["n c *s"],
+    x: Float[Array, "n c *s"],
+    index: Int[Array, "n c *s"],
     *,
     kernel: Ints,
-    strides: Ints = None,
-    pads: Ints = None,
-    shape: Ints = None,
-):
+    strides: Ints | None = None,
+    pads: Ints | None = None,
+    shape: Ints | None = None,
+) -> Array:
     """Zeros with the elements of ``x`` at the linear indices of a tensor [n, c, *t].
 
     t = stride (s - 1) + kernel - pads.  With ``shape`` given ``pads`` are ignored and t is at most ``shape``; a larger

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Checks, Choice, Draw, Float, Sampling, Spelling, T, bounded, semantics, underspecified
+from harness.declare import (
+    Array,
+    Checks,
+    Choice,
+    Draw,
+    Float,
+    Sampling,
+    Spelling,
+    T,
+    bounded,
+    semantics,
+    underspecified,
+)
 from suites.mil import op
 from suites.semantics import elementwise as s
 
@@ -54,7 +66,7 @@ _GELU = {"EXACT": s.gelu_exact, "TANH_APPROXIMATION": s.gelu_tanh, "SIGMOID_APPR
     data=s.gelu_exact.data,
     source="MIL gelu iOS15",
 )
-def gelu(x: Float["*d"], *, mode: Choice(*_GELU)) -> Float["*d"]:
+def gelu(x: Float[Array, "*d"], *, mode: Choice[str, _GELU]) -> Float[Array, "*d"]:
     """One of three formulas by name."""
     return _GELU[mode](x)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from harness.core.errors import RuleError
-from harness.declare import Context, Float, Num, Real, exact, rounded, semantics, underspecified
+from harness.declare import Array, Context, Float, Num, Real, exact, rounded, semantics, underspecified
 from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
@@ -16,7 +18,7 @@ SLOPES = Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
     ambiguous=any_nan("x"),
     source="ONNX Relu-14; MIL relu iOS15; TFLite RELU; NN ReLU: max(0, x)",
 )
-def relu(x: Num["*d"]) -> Num["*d"]:
+def relu(x: Num[Array, "*d"]) -> Num[Array, "*d"]:
     """max(x, 0)."""
     return native.unary("relu", x)
 
@@ -27,7 +29,7 @@ def relu(x: Num["*d"]) -> Num["*d"]:
     ambiguous=any_nan("x"),
     source="MIL relu6 iOS15; TFLite RELU6",
 )
-def relu6(x: Float["*d"]) -> Float["*d"]:
+def relu6(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """min(max(x, 0), 6)."""
     return native.unary("clamp", x, 0.0, 6.0)
 
@@ -35,7 +37,7 @@ def relu6(x: Float["*d"]) -> Float["*d"]:
 @semantics(
     error=exact(), data=("unit", "small", "branch", "special"), ambiguous=any_nan("x"), source="TFLite RELU_N1_TO_1"
 )
-def relu_n1_to_1(x: Float["*d"]) -> Float["*d"]:
+def relu_n1_to_1(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """min(max(x, -1), 1)."""
     return native.unary("clamp", x, -1.0, 1.0)
 
@@ -43,7 +45,7 @@ def relu_n1_to_1(x: Float["*d"]) -> Float["*d"]:
 @semantics(
     error=exact(), data=("unit", "small", "branch", "special"), ambiguous=any_nan("x"), source="TFLite RELU_0_TO_1"
 )
-def relu_0_to_1(x: Float["*d"]) -> Float["*d"]:
+def relu_0_to_1(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """min(max(x, 0), 1)."""
     return native.unary("clamp", x, 0.0, 1.0)
 
@@ -54,7 +56,9 @@ def _lossless(x: object, *limits: float) -> list[float]:
 
 
 @semantics(error=exact(), data=EVERYWHERE, ambiguous=any_nan("x"), source="MIL clip iOS15 (alpha, beta); NN clip")
-def clamp(x: Float["*d"], *, lo: Real(-4.0, 0.0), hi: Real(0.125, 4.0)) -> Float["*d"]:
+def clamp(
+    x: Float[Array, "*d"], *, lo: Annotated[float, Real(-4.0, 0.0)], hi: Annotated[float, Real(0.125, 4.0)]
+) -> Float[Array, "*d"]:
     """min(max(x, lo), hi); lo and hi are held in x's type."""
     return native.unary("clamp", x, *_lossless(x, lo, hi))
 
@@ -65,7 +69,7 @@ def clamp(x: Float["*d"], *, lo: Real(-4.0, 0.0), hi: Real(0.125, 4.0)) -> Float
     ambiguous=any_nan("x", "lo", "hi"),
     source="ONNX Clip-13: Min(max, Max(input, min)), so max wins when min > max",
 )
-def clip(x: Num["*d"], lo: Num[""] | None = None, hi: Num[""] | None = None) -> Num["*d"]:
+def clip(x: Num[Array, "*d"], lo: Num[Array, ""] | None = None, hi: Num[Array, ""] | None = None) -> Num[Array, "*d"]:
     """Limits as optional scalar tensors of x's type; an absent one does not limit."""
     y = x
     if lo is not None:
@@ -76,7 +80,7 @@ def clip(x: Num["*d"], lo: Num[""] | None = None, hi: Num[""] | None = None) -> 
 
 
 @semantics(error=exact(), data=EVERYWHERE, ambiguous=any_nan("x"), source="MIL threshold iOS15; NN unary THRESHOLD")
-def threshold(x: Num["*d"], *, alpha: Real(-4.0, 4.0, also=(0.0, 1.0))) -> Num["*d"]:
+def threshold(x: Num[Array, "*d"], *, alpha: Annotated[float, Real(-4.0, 4.0, also=(0.0, 1.0))]) -> Num[Array, "*d"]:
     """max(x, alpha), alpha held in x's type."""
     return native.binary("maximum", x, native.convert(np.array(alpha), x.dtype))
 
@@ -87,7 +91,9 @@ def threshold(x: Num["*d"], *, alpha: Real(-4.0, 4.0, also=(0.0, 1.0))) -> Num["
     ambiguous=any_nan("x"),
     source="MIL clamped_relu iOS15: the upper bound caps the negative branch, too",
 )
-def clamped_relu(x: Float["*d"], *, alpha: SLOPES, beta: Real(-1.0, 8.0, also=(6.0, 1.0))) -> Float["*d"]:
+def clamped_relu(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, SLOPES], beta: Annotated[float, Real(-1.0, 8.0, also=(6.0, 1.0))]
+) -> Float[Array, "*d"]:
     """min(beta, x) for x >= 0, min(beta, alpha * x) below."""
     return native.binary("minimum", native.unary("leaky_relu", x, alpha), np.array(beta))
 
@@ -97,13 +103,13 @@ def clamped_relu(x: Float["*d"], *, alpha: SLOPES, beta: Real(-1.0, 8.0, also=(6
     data=EVERYWHERE,
     source="ONNX LeakyRelu-16; MIL leaky_relu iOS15; TFLite LEAKY_RELU; NN leakyReLU",
 )
-def leaky_relu(x: Float["*d"], *, alpha: SLOPES = 0.01) -> Float["*d"]:
+def leaky_relu(x: Float[Array, "*d"], *, alpha: Annotated[float, SLOPES] = 0.01) -> Float[Array, "*d"]:
     """alpha * x for x < 0, else x.  Error: alpha may be rounded to the output type before the product."""
     return native.unary("leaky_relu", x, alpha)
 
 
 @semantics(error=rounded(1), data=EVERYWHERE, source="ONNX PRelu-16 (slope broadcasts to x); TFLite PRELU")
-def prelu(x: Num["*d"], slope: Num["*#d"]) -> Num["*d"]:
+def prelu(x: Num[Array, "*d"], slope: Num[Array, "*#d"]) -> Num[Array, "*d"]:
     """slope * x for x < 0, else x; slope broadcasts one way, to x's shape.  Integers wrap.  Raises RuleError
     "slope-fits"."""
     if slope.ndim > x.ndim or any(a not in (1, b) for a, b in zip(slope.shape[::-1], x.shape[::-1])):
@@ -132,7 +138,7 @@ def per_channel(v: object, rank: int, axis: int = 1) -> object:
     max_rank=3,
     source="MIL prelu iOS15: alpha over axis 1; NN PReLU (channel axis -3)",
 )
-def prelu_channels(x: Float["n c *s"], alpha: Float["*_c"]) -> Float["n c *s"]:
+def prelu_channels(x: Float[Array, "n c *s"], alpha: Float[Array, "*_c"]) -> Float[Array, "n c *s"]:
     """alpha[c] * x for x < 0, else x.  Raises RuleError "alpha-per-channel"."""
     if alpha.size not in (1, *x.shape[1:2]):
         raise RuleError("alpha-per-channel", f"{alpha.size} values for {list(x.shape)}")
@@ -140,7 +146,9 @@ def prelu_channels(x: Float["n c *s"], alpha: Float["*_c"]) -> Float["n c *s"]:
 
 
 @semantics(error=exact(), data=EVERYWHERE, source="ONNX ThresholdedRelu-22: x for x > alpha, else 0")
-def thresholded_relu(x: Float["*d"], *, alpha: Real(-1.0, 3.0, also=(1.0, 0.0)) = 1.0) -> Float["*d"]:
+def thresholded_relu(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, Real(-1.0, 3.0, also=(1.0, 0.0))] = 1.0
+) -> Float[Array, "*d"]:
     """x where x > alpha, else 0; alpha held in x's type."""
     return native.unary("thresholded_relu", x, *_lossless(x, alpha))
 
@@ -148,15 +156,20 @@ def thresholded_relu(x: Float["*d"], *, alpha: Real(-1.0, 3.0, also=(1.0, 0.0)) 
 @semantics(
     error=exact(), data=EVERYWHERE, source="MIL thresholded_relu iOS15, NN thresholdedReLU: x for x >= alpha, else 0"
 )
-def thresholded_relu_inclusive(x: Float["*d"], *, alpha: Real(-1.0, 3.0, also=(1.0, 0.0))) -> Float["*d"]:
+def thresholded_relu_inclusive(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, Real(-1.0, 3.0, also=(1.0, 0.0))]
+) -> Float[Array, "*d"]:
     """x where x >= alpha, else 0 (alpha itself is kept); alpha held in x's type."""
     return native.unary("thresholded_relu_inclusive", x, *_lossless(x, alpha))
 
 
 @semantics(error=rounded(1.5), data=EVERYWHERE, source="ONNX Shrink-9")
 def shrink(
-    x: Num["*d"], *, lambd: Real(0.0, 3.0, also=(0.5,)) = 0.5, bias: Real(-2.0, 2.0, also=(0.0,)) = 0.0
-) -> Num["*d"]:
+    x: Num[Array, "*d"],
+    *,
+    lambd: Annotated[float, Real(0.0, 3.0, also=(0.5,))] = 0.5,
+    bias: Annotated[float, Real(-2.0, 2.0, also=(0.0,))] = 0.0,
+) -> Num[Array, "*d"]:
     """x + bias for x < -lambd, x - bias for x > lambd, else 0.  Integers: the f64 value truncated to the type."""
     wide = native.convert(x, np.float64)
     low, high = wide < -lambd, wide > lambd
@@ -168,7 +181,7 @@ def shrink(
     data=GROWING,
     source="ONNX Sigmoid-13; MIL sigmoid iOS15; TFLite LOGISTIC; NN sigmoid: 1/(1+e^-x), exp 3 ulp and two steps",
 )
-def sigmoid(x: Float["*d"]) -> Float["*d"]:
+def sigmoid(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """1 / (1 + e**-x)."""
     return native.unary("sigmoid", x)
 
@@ -183,7 +196,7 @@ def _softplus(ctx: Context) -> object:
     data=GROWING,
     source="ONNX Softplus-22: ln(e^x + 1); MIL softplus iOS15; NN softplus",
 )
-def softplus(x: Float["*d"]) -> Float["*d"]:
+def softplus(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """log(1 + e**x)."""
     return native.unary("softplus", x)
 
@@ -201,14 +214,16 @@ def _softplus_channels(ctx: Context) -> object:
     max_rank=3,
     source="MIL softplus_parametric iOS15; NN parametricSoftplus: alpha * log(1 + e^(beta x))",
 )
-def softplus_parametric(x: Float["n c *s"], alpha: Float["c"], beta: Float["c"]) -> Float["n c *s"]:
+def softplus_parametric(
+    x: Float[Array, "n c *s"], alpha: Float[Array, "c"], beta: Float[Array, "c"]
+) -> Float[Array, "n c *s"]:
     """alpha[c] * log(1 + e**(beta[c] * x))."""
     bx = native.binary("mul", x, per_channel(beta, x.ndim))
     return native.binary("mul", native.unary("softplus", bx), per_channel(alpha, x.ndim))
 
 
 @semantics(error=rounded(3), data=EVERYWHERE, source="ONNX Softsign-22; MIL softsign iOS15; NN softsign: x / (1 + |x|)")
-def softsign(x: Float["*d"]) -> Float["*d"]:
+def softsign(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x / (1 + |x|); at an infinity the limit, where the formula gives NaN."""
     return native.unary("softsign", x)
 
@@ -230,7 +245,9 @@ def _exponential_part(scale: float, inner: float, ctx: Context) -> object:
     data=GROWING,
     source="ONNX Elu-22; MIL elu iOS15; TFLite ELU (alpha 1); NN ELU: alpha (e^x - 1) below 0",
 )
-def elu(x: Float["*d"], *, alpha: Real(-2.0, 4.0, also=(1.0, 0.0)) = 1.0) -> Float["*d"]:
+def elu(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, Real(-2.0, 4.0, also=(1.0, 0.0))] = 1.0
+) -> Float[Array, "*d"]:
     """alpha * (e**x - 1) for x <= 0, else x."""
     return native.unary("elu", x, alpha)
 
@@ -244,7 +261,9 @@ def elu(x: Float["*d"], *, alpha: Real(-2.0, 4.0, also=(1.0, 0.0)) = 1.0) -> Flo
     data=GROWING,
     source="ONNX Celu-12: max(0,x) + min(0, alpha (e^(x/alpha) - 1))",
 )
-def celu(x: Float["*d"], *, alpha: Real(0.125, 4.0, also=(1.0, 2.0)) = 1.0) -> Float["*d"]:
+def celu(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, Real(0.125, 4.0, also=(1.0, 2.0))] = 1.0
+) -> Float[Array, "*d"]:
     """max(0, x) + min(0, alpha * (e**(x / alpha) - 1))."""
     return native.unary("celu", x, alpha)
 
@@ -257,11 +276,11 @@ def celu(x: Float["*d"], *, alpha: Real(0.125, 4.0, also=(1.0, 2.0)) = 1.0) -> F
     source="ONNX Selu-22: gamma (alpha e^x - alpha) for x <= 0, gamma x above; the defaults are f32 values",
 )
 def selu(
-    x: Float["*d"],
+    x: Float[Array, "*d"],
     *,
-    alpha: Real(-2.0, 4.0, also=(1.67326319217681884765625,)) = 1.67326319217681884765625,
-    gamma: Real(-2.0, 4.0, also=(1.05070102214813232421875,)) = 1.05070102214813232421875,
-) -> Float["*d"]:
+    alpha: Annotated[float, Real(-2.0, 4.0, also=(1.67326319217681884765625,))] = 1.67326319217681884765625,
+    gamma: Annotated[float, Real(-2.0, 4.0, also=(1.05070102214813232421875,))] = 1.05070102214813232421875,
+) -> Float[Array, "*d"]:
     """gamma * alpha * (e**x - 1) for x <= 0, else gamma * x."""
     return native.unary("selu", x, alpha, gamma)
 
@@ -286,8 +305,11 @@ def _no_line(inputs: dict[str, object], params: dict[str, float]) -> str | None:
     source="ONNX HardSigmoid-22; MIL sigmoid_hard iOS15; NN sigmoidHard",
 )
 def hard_sigmoid(
-    x: Float["*d"], *, alpha: Real(-1.0, 1.0, also=(0.2, 1 / 6)) = 0.2, beta: Real(-1.0, 1.0, also=(0.5,)) = 0.5
-) -> Float["*d"]:
+    x: Float[Array, "*d"],
+    *,
+    alpha: Annotated[float, Real(-1.0, 1.0, also=(0.2, 1 / 6))] = 0.2,
+    beta: Annotated[float, Real(-1.0, 1.0, also=(0.5,))] = 0.5,
+) -> Float[Array, "*d"]:
     """max(0, min(1, alpha * x + beta))."""
     return native.unary("hard_sigmoid", x, alpha, beta)
 
@@ -297,7 +319,9 @@ def hard_sigmoid(
     data=EVERYWHERE,
     source="MIL linear_activation iOS15; NN linear; ONNX Affine-1",
 )
-def linear_activation(x: Float["*d"], *, alpha: SLOPES, beta: Real(-4.0, 4.0, also=(0.0,))) -> Float["*d"]:
+def linear_activation(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, SLOPES], beta: Annotated[float, Real(-4.0, 4.0, also=(0.0,))]
+) -> Float[Array, "*d"]:
     """alpha * x + beta."""
     return native.unary("linear", x, alpha, beta)
 
@@ -313,7 +337,7 @@ def _sixth(ctx: Context) -> object:
     data=("uniform:-5:5", "small", "branch", "wide", "special"),
     source="ONNX HardSwish-22: x max(0, min(1, x/6 + 1/2)); TFLite HARD_SWISH: x relu6(x + 3) / 6",
 )
-def hard_swish(x: Float["*d"]) -> Float["*d"]:
+def hard_swish(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x * clamp(x + 3, 0, 6) / 6, with the exact sixth."""
     return native.unary("hard_swish6", x)
 
@@ -329,7 +353,7 @@ def _gelu_exact(ctx: Context) -> object:
     data=GROWING,
     source="ONNX Gelu-20 none; MIL gelu EXACT; TFLite GELU; NN GELU EXACT: x/2 (1 + erf(x / sqrt 2))",
 )
-def gelu_exact(x: Float["*d"]) -> Float["*d"]:
+def gelu_exact(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x * Phi(x), by erfc: no cancellation in the left tail; -0 at -inf, where the formula gives NaN."""
     return native.unary("gelu_exact", x)
 
@@ -347,7 +371,7 @@ def _gelu_tanh(ctx: Context) -> object:
     data=GROWING,
     source="ONNX Gelu-20 tanh; MIL gelu TANH_APPROXIMATION; TFLite GELU approximate",
 )
-def gelu_tanh(x: Float["*d"]) -> Float["*d"]:
+def gelu_tanh(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3)))."""
     return native.unary("gelu_tanh", x)
 
@@ -357,7 +381,7 @@ def gelu_tanh(x: Float["*d"]) -> Float["*d"]:
     data=GROWING,
     source="MIL gelu SIGMOID_APPROXIMATION; NN GELU SIGMOID_APPROXIMATION",
 )
-def gelu_sigmoid(x: Float["*d"]) -> Float["*d"]:
+def gelu_sigmoid(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x * sigmoid(1.702 x)."""
     return native.unary("gelu_sigmoid", x)
 
@@ -369,7 +393,7 @@ def _mish(ctx: Context) -> object:
 
 
 @semantics(error=plus_absolute(16, _mish, "3u|x|"), data=GROWING, source="ONNX Mish-22: x tanh(ln(1 + e^x))")
-def mish(x: Float["*d"]) -> Float["*d"]:
+def mish(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """x * tanh(log(1 + e**x))."""
     return native.unary("mish", x)
 
@@ -379,7 +403,9 @@ def mish(x: Float["*d"]) -> Float["*d"]:
     data=GROWING,
     source="ONNX Swish-24: x sigmoid(alpha x); MIL silu iOS15 (alpha 1)",
 )
-def swish(x: Float["*d"], *, alpha: Real(-2.0, 2.0, also=(1.0, 0.0)) = 1.0) -> Float["*d"]:
+def swish(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, Real(-2.0, 2.0, also=(1.0, 0.0))] = 1.0
+) -> Float[Array, "*d"]:
     """x * sigmoid(alpha * x)."""
     return native.unary("swish", x, alpha)
 
@@ -399,6 +425,8 @@ def swish(x: Float["*d"], *, alpha: Real(-2.0, 2.0, also=(1.0, 0.0)) = 1.0) -> F
     data=GROWING,
     source="MIL scaled_tanh iOS15; NN scaledTanh; ONNX ScaledTanh-1",
 )
-def scaled_tanh(x: Float["*d"], *, alpha: SLOPES, beta: SLOPES) -> Float["*d"]:
+def scaled_tanh(
+    x: Float[Array, "*d"], *, alpha: Annotated[float, SLOPES], beta: Annotated[float, SLOPES]
+) -> Float[Array, "*d"]:
     """alpha * tanh(beta * x)."""
     return native.unary("scaled_tanh", x, alpha, beta)

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.core.dtypes import float_max
 from harness.declare import (
+    Array,
     Context,
     Float,
     Num,
@@ -27,19 +28,19 @@ DIVISORS = {"y": ("nonzero", "nonzero", "positive", "special", "small", "wide")}
 
 
 @semantics(error=rounded(0.5), source="ONNX Add-14; MIL add iOS15; TFLite ADD; NN addBroadcastable; IEEE 754")
-def add(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def add(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x + y."""
     return native.binary("add", x, y)
 
 
 @semantics(error=rounded(0.5), source="ONNX Sub-14; MIL sub iOS15; TFLite SUB; NN subtractBroadcastable; IEEE 754")
-def sub(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def sub(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x - y."""
     return native.binary("sub", x, y)
 
 
 @semantics(error=rounded(0.5), source="ONNX Mul-14; MIL mul iOS15; TFLite MUL; NN multiplyBroadcastable; IEEE 754")
-def mul(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def mul(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x * y."""
     return native.binary("mul", x, y)
 
@@ -68,7 +69,7 @@ def _zero_divisor(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     ambiguous=_zero_divisor,
     source="ONNX Div-14: integers toward zero; TFLite DIV; MIL real_div iOS15; NN divideBroadcastable; IEEE 754",
 )
-def div(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def div(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x / y; integers truncate toward zero."""
     return native.binary("div", x, y)
 
@@ -85,7 +86,7 @@ def _next_to_integer(ctx: Context) -> Any:
     ambiguous=_zero_divisor,
     source="MIL floor_div iOS15; TFLite FLOOR_DIV; NN floorDivBroadcastable: largest integer not above x/y",
 )
-def floor_div(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def floor_div(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """floor(x / y) of the exact quotient."""
     return native.binary("floor_div", x, y)
 
@@ -104,13 +105,13 @@ def _floor_mod_error(ctx: Context) -> Any:
     ambiguous=_zero_modulus,
     source="ONNX Mod-28 fmod=0 (sign of y); MIL mod iOS15; TFLite FLOOR_MOD; NN modBroadcastable",
 )
-def floor_mod(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def floor_mod(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x - floor(x / y) * y exactly; it has y's sign."""
     return native.binary("floor_mod", x, y)
 
 
 @semantics(error=exact(), data=DIVISORS, ambiguous=_zero_modulus, source="ONNX Mod-13 fmod=1, C fmod: exact, sign of x")
-def fmod(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def fmod(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x - trunc(x / y) * y exactly; it has x's sign."""
     return native.binary("fmod", x, y)
 
@@ -143,7 +144,7 @@ def _integer_power(inputs: dict[str, Any], params: dict[str, Any]) -> str | None
         "OpenCL C: 16 ulp; C99 F.10.4.4 special values"
     ),
 )
-def pow(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def pow(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """x ** y in x's type; an integer base with a float exponent: the f64 power, truncated."""
     dx, dy = of(x), of(y)
     if dx.kind in "iu" and dy.kind in "iu" and dx is not dy:
@@ -159,7 +160,7 @@ def pow(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     ambiguous=any_nan("x", "y"),
     source="MIL maximum iOS15; TFLite MAXIMUM; ONNX Max-13; NN maxBroadcastable",
 )
-def maximum(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def maximum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """The larger; NaN if either is."""
     return native.binary("maximum", x, y)
 
@@ -169,19 +170,19 @@ def maximum(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
     ambiguous=any_nan("x", "y"),
     source="MIL minimum iOS15; TFLite MINIMUM; ONNX Min-13; NN minBroadcastable",
 )
-def minimum(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def minimum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """The smaller; NaN if either is."""
     return native.binary("minimum", x, y)
 
 
 @semantics(error=rounded(3), source="TFLite SQUARED_DIFFERENCE: (x - y)^2, three roundings")
-def squared_difference(x: Num["*#d"], y: Num["*#d"]) -> Num["*#d"]:
+def squared_difference(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     """(x - y)**2; integers wrap."""
     return native.binary("squared_difference", x, y)
 
 
 @semantics(error=rounded(6), source="TFLite ATAN2; OpenCL C: 6 ulp")
-def atan2(y: Float["*#d"], x: Float["*#d"]) -> Float["*#d"]:
+def atan2(y: Float[Array, "*#d"], x: Float[Array, "*#d"]) -> Float[Array, "*#d"]:
     """Angle of the point (x, y) in -pi..pi, the C99 table for zeros and infinities."""
     return native.binary("atan2", y, x)
 
@@ -212,30 +213,30 @@ def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str
     ambiguous=_overflows_on_the_way,
     source="ONNX Sum-13; TFLite ADD_N; NN add: any order",
 )
-def sum_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
+def sum_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Sum of one or more tensors, broadcast together."""
     return _fold("add", xs)
 
 
 @semantics(error=rounded(3), source="NN multiply: product of its inputs")
-def mul_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
+def mul_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Product of one or more tensors, broadcast together (up to four: three roundings)."""
     return _fold("mul", xs)
 
 
 @semantics(error=exact(), ambiguous=any_nan("xs"), source="ONNX Max-13; NN max")
-def max_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
+def max_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Elementwise maximum of one or more tensors."""
     return _fold("maximum", xs)
 
 
 @semantics(error=exact(), ambiguous=any_nan("xs"), source="ONNX Min-13; NN min")
-def min_n(xs: Variadic[Num["*#d"]]) -> Num["*#d"]:
+def min_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Elementwise minimum of one or more tensors."""
     return _fold("minimum", xs)
 
 
 @semantics(error=accumulates(_count, extra=1.0), ambiguous=_overflows_on_the_way, source="ONNX Mean-13; NN ave")
-def mean_n(xs: Variadic[Float["*#d"]]) -> Float["*#d"]:
+def mean_n(xs: Variadic[Float[Array, "*#d"]]) -> Float[Array, "*#d"]:
     """Sum of one or more tensors divided by their number."""
     return native.binary("div", _fold("add", xs), np.array(float(len(xs))))

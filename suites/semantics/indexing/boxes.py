@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Choice, Float, Integer, Real, T, any_order, semantics
+from harness.declare import Array, Choice, Float, Integer, Real, T, any_order, semantics
 from harness.generate.draw import Draw
 from suites.semantics.indexing.common import prod
 
@@ -41,14 +41,14 @@ def greedy(boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: float) 
 
 @semantics(error=any_order(0), source="ONNX NonMaxSuppression-10, -11")
 def non_max_suppression(
-    boxes: Float["b n 4"],
-    scores: Float["b c n"],
+    boxes: Float[Array, "b n 4"],
+    scores: Float[Array, "b c n"],
     *,
     limit: Integer = 0,
     iou_threshold: Real = 0.0,
-    score_threshold: Real = None,
-    form: Choice("corners", "center") = "corners",
-):
+    score_threshold: Real | None = None,
+    form: Choice[str, "corners", "center"] = "corners",
+) -> Array:
     """Rows (batch, class, box) of the boxes that survive, int64 [count, 3].
 
     A score below ``score_threshold`` removes a box, an overlap above ``iou_threshold`` with a kept one too; at most

@@ -6,7 +6,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.declare import Any, Flag, Int, Integer, T, copied, semantics
+from harness.declare import Any, Array, Flag, Int, Integer, T, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.indexing.common import (
     fixed,
@@ -28,7 +28,9 @@ def _room(d: Draw, most: int, *ranks: int) -> int:
 
 
 @semantics(error=copied(), source="ONNX Gather-1, -11, -13; MIL gather iOS15-17; TFLite GATHER")
-def gather(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True):
+def gather(
+    x: Any[Array, "*d"], indices: Int[Array, "*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True
+) -> Array:
     """Slices of ``x`` along ``axis`` picked by ``indices``.
 
     Result: x.shape[:axis] + indices.shape[batch_dims:] + x.shape[axis+1:]; the first batch_dims axes of both run
@@ -90,7 +92,9 @@ def _gather_axis(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX GatherElements-11; MIL gather_along_axis iOS15")
-def gather_elements(x: Any["*d"], indices: Int["*e"], *, axis: Integer = 0, signed: Flag = True) -> Any["*e"]:
+def gather_elements(
+    x: Any[Array, "*d"], indices: Int[Array, "*e"], *, axis: Integer = 0, signed: Flag = True
+) -> Any[Array, "*e"]:
     """out[i, j, k] = x[indices[i, j, k], j, k] for axis 0, and so on; ``indices`` is nowhere longer than ``x`` but on
     the axis.
 
@@ -131,7 +135,7 @@ def _elements_outside(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX GatherND-11, -12; MIL gather_nd iOS15-17; TFLite GATHER_ND")
-def gather_nd(x: Any["*d"], indices: Int["*e"], *, batch_dims: Integer = 0, signed: Flag = True):
+def gather_nd(x: Any[Array, "*d"], indices: Int[Array, "*e"], *, batch_dims: Integer = 0, signed: Flag = True) -> Array:
     """Slices of ``x`` named by the index tuples in the last axis of ``indices``.
 
     Result: indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:].

@@ -7,7 +7,20 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Any, Axis, Context, Flag, Integer, Real_, T, accepted, exact, semantics, underspecified
+from harness.declare import (
+    Any,
+    Array,
+    Axis,
+    Context,
+    Flag,
+    Integer,
+    Real_,
+    T,
+    accepted,
+    exact,
+    semantics,
+    underspecified,
+)
 from harness.generate.draw import Draw
 from suites.semantics.bounds import has_nan
 from suites.semantics.indexing.common import fixed
@@ -55,7 +68,9 @@ def any_of_equals(ctx: Context, actual: np.ndarray) -> np.ndarray:
     data=ORDERED,
     ambiguous=_beside_nan,
 )
-def topk(x: Real_["*d"], *, k: Integer, axis: Axis["d"] = -1, largest: Flag = True, sorted: Flag = True):
+def topk(
+    x: Real_[Array, "*d"], *, k: Integer, axis: Axis[int, "d"] = -1, largest: Flag = True, sorted: Flag = True
+) -> tuple[Array, Array]:
     """The ``k`` largest (or smallest) elements along ``axis`` and their int64 indices; among equals the lower index
     wins.
 
@@ -109,7 +124,7 @@ def _equals_free(ctx: Context, actual: np.ndarray) -> np.ndarray:
 
 
 @semantics(error=accepted(_equals_free), source="MIL argsort iOS15; NN argSort", data=ORDERED, ambiguous=_beside_nan)
-def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -> Real_["*d"]:
+def argsort(x: Real_[Array, "*d"], *, axis: Axis[int, "d"] = -1, descending: Flag = False) -> Real_[Array, "*d"]:
     """Indices (int32) that put ``x`` in order along ``axis``; equal elements may come in any order."""
     return native.rank(x, norm_axis(axis, x.ndim), descending).astype(np.int32)
 
@@ -120,7 +135,9 @@ def argsort(x: Real_["*d"], *, axis: Axis["d"] = -1, descending: Flag = False) -
     data=ORDERED,
     ambiguous=has_nan("x"),
 )
-def unique(x: Any["*d"], *, axis: Integer = None, sorted: Flag = True):
+def unique(
+    x: Any[Array, "*d"], *, axis: Integer | None = None, sorted: Flag = True
+) -> tuple[Array, Array, Array, Array]:
     """Distinct elements (axis None: of the flattened tensor) or slices along ``axis``.
 
     Returns (values, index of each first occurrence, index into values of every element, counts), indices int64.

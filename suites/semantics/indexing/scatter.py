@@ -14,6 +14,7 @@ from harness.core.dtypes import DType, float_max, of, smallest_normal
 from harness.core.errors import RuleError
 from harness.declare import (
     Any,
+    Array,
     Choice,
     Context,
     Flag,
@@ -176,15 +177,15 @@ def _modes(d: Draw, name: str = "reduction") -> tuple[str, ...]:
     ambiguous=_elements_overflow,
 )
 def scatter_elements(
-    x: Any["*d"],
-    indices: Int["*e"],
-    updates: Any["*e"],
+    x: Any[Array, "*d"],
+    indices: Int[Array, "*e"],
+    updates: Any[Array, "*e"],
     *,
     axis: Integer = 0,
-    reduction: Choice(*MODES) = "none",
+    reduction: Choice[str, MODES] = "none",
     signed: Flag = True,
     later: Flag = False,
-) -> Any["*d"]:
+) -> Any[Array, "*d"]:
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
 
     later: of two updates of one place the later one stays, with reduction none.
@@ -249,14 +250,14 @@ def _nd(
     ambiguous=_nd_overflow,
 )
 def scatter_nd(
-    x: Any["*d"],
-    indices: Int["*e"],
-    updates: Any["*u"],
+    x: Any[Array, "*d"],
+    indices: Int[Array, "*e"],
+    updates: Any[Array, "*u"],
     *,
-    reduction: Choice(*MODES) = "none",
+    reduction: Choice[str, MODES] = "none",
     signed: Flag = True,
     later: Flag = False,
-) -> Any["*d"]:
+) -> Any[Array, "*d"]:
     """out[indices[i]] = combine(out[indices[i]], updates[i]) for every index tuple, over a copy of ``x``.
 
     later: as of ``scatter_elements``.  Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range",
@@ -317,7 +318,7 @@ def _nd_misfit(d: Draw) -> dict:
     ),
     source="TFLite SCATTER_ND: indices, updates, shape; duplicates are summed",
 )
-def scatter_nd_new(indices: Int["*e"], updates: Any["*u"], *, shape: Ints):
+def scatter_nd_new(indices: Int[Array, "*e"], updates: Any[Array, "*u"], *, shape: Ints) -> Array:
     """Zeros of ``shape`` with ``updates`` added at the index tuples; indices are not negative.
 
     Raises RuleError "tuple-within-rank", "updates-fit", "index-in-range".
@@ -336,15 +337,15 @@ def _draw_new(d: Draw) -> dict:
 
 @semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter", ambiguous=_slices_overflow)
 def scatter(
-    x: Any["*d"],
-    indices: Int["*e"],
-    updates: Any["*u"],
+    x: Any[Array, "*d"],
+    indices: Int[Array, "*e"],
+    updates: Any[Array, "*u"],
     *,
     axis: Integer = 0,
-    mode: Choice(*MODES) = "add",
+    mode: Choice[str, MODES] = "add",
     signed: Flag = True,
     later: Flag = False,
-) -> Any["*d"]:
+) -> Any[Array, "*d"]:
     """Slices ``updates`` combined into the slices of ``x`` along ``axis`` that ``indices`` names.
 
     updates: x.shape[:axis] + indices.shape + x.shape[axis+1:].  later: as of ``scatter_elements``.  Raises RuleError
@@ -385,13 +386,13 @@ __all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new
 
 @semantics(error=copied(), source="ONNX TensorScatter-24")
 def cache_write(
-    x: Any["b *d"],
-    update: Any["b *u"],
-    starts: Int["b"] | None = None,
+    x: Any[Array, "b *d"],
+    update: Any[Array, "b *u"],
+    starts: Int[Array, "b"] | None = None,
     *,
     axis: Integer = -2,
-    mode: Choice("linear", "circular") = "linear",
-) -> Any["b *d"]:
+    mode: Choice[str, "linear", "circular"] = "linear",
+) -> Any[Array, "b *d"]:
     """A copy of ``x`` with each sample's ``update`` written along ``axis`` from its own start on, "circular": around
     the end.
 

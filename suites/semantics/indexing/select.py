@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Any, Bool, Choice, Int, Integer, Numeric, T, exact, semantics
+from harness.declare import Any, Array, Bool, Choice, Int, Integer, Numeric, T, exact, semantics
 from harness.generate.draw import Draw
 from suites.semantics.indexing.common import fixed, index_recipe, prod, resolve
 from suites.semantics.movement.common import norm_axis
@@ -24,7 +24,7 @@ def _truth(x: np.ndarray) -> np.ndarray:
     source="ONNX NonZero-9, -13 (a scalar gives a tensor of shape [0, n])",
     data=("small", "ties", "bool", "special"),
 )
-def nonzero(x: Any["*d"]):
+def nonzero(x: Any[Array, "*d"]) -> Array:
     """Indices of the elements that are not zero, row-major: int64 [rank, count]."""
     t = _truth(x)
     if t.ndim == 0:
@@ -46,7 +46,7 @@ def _sparse_recipe(d: Draw) -> str | None:
 
 
 @semantics(error=exact(), source="MIL non_zero iOS15; NN whereNonZero; TFLite WHERE")
-def nonzero_rows(x: Any["*d"]):
+def nonzero_rows(x: Any[Array, "*d"]) -> Array:
     """Indices of the elements that are not zero, row-major: int64 [count, rank]."""
     t = _truth(x)
     return np.argwhere(t).astype(np.int64).reshape(-1, t.ndim)
@@ -58,7 +58,7 @@ def _draw_rows(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="ONNX Compress-9, -11 (numpy.compress)")
-def compress(x: Any["*d"], condition: Bool["n"], *, axis: Integer = None):
+def compress(x: Any[Array, "*d"], condition: Bool[Array, "n"], *, axis: Integer | None = None) -> Array:
     """Slices along ``axis`` (None: elements of the flattened tensor) where ``condition`` holds; beyond its end it is
     false.
 
@@ -92,14 +92,14 @@ def _draw_compress(d: Draw) -> dict:
 
 @semantics(error=exact(), source="ONNX OneHot-9, -11; MIL one_hot iOS15; TFLite ONE_HOT")
 def one_hot(
-    indices: Numeric["*e"],
-    on: Any["*u"],
-    off: Any["*v"],
+    indices: Numeric[Array, "*e"],
+    on: Any[Array, "*u"],
+    off: Any[Array, "*v"],
     *,
     depth: Integer,
     axis: Integer = -1,
-    negative: Choice("off", "wrap") = "off",
-):
+    negative: Choice[str, "off", "wrap"] = "off",
+) -> Array:
     """A new axis of ``depth`` at ``axis``: ``on`` where it equals the index, ``off`` elsewhere and for indices outside.
 
     on, off: one element each.  negative: an index in [-depth, -1] counts from the end ("wrap", ONNX from 11) or means
@@ -146,7 +146,7 @@ def _one_hot_axis(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="ONNX ai.onnx.ml ArrayFeatureExtractor-1")
-def array_feature(x: Any["*d n"], indices: Int["*e"]):
+def array_feature(x: Any[Array, "*d n"], indices: Int[Array, "*e"]) -> Array:
     """Columns of ``x`` (its last axis) picked by ``indices``: [*d, count].  A vector is one row.
 
     Raises RuleError "rank-1-or-more", "index-in-range"."""

@@ -7,14 +7,29 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import float_max, int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, Int, Integer, Ints, Num, Real, Reals, T, accepted, bounded, exact, semantics
+from harness.declare import (
+    Any,
+    Array,
+    Choice,
+    Int,
+    Integer,
+    Ints,
+    Num,
+    Real,
+    Reals,
+    T,
+    accepted,
+    bounded,
+    exact,
+    semantics,
+)
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
 from suites.semantics.indexing.common import resolve
 
 
 @semantics(error=exact(), source="TFLite EMBEDDING_LOOKUP")
-def embedding_lookup(table: Any["r *d"], indices: Int["n"]) -> Any["n *d"]:
+def embedding_lookup(table: Any[Array, "r *d"], indices: Int[Array, "n"]) -> Any[Array, "n *d"]:
     """Rows of ``table``.  Raises RuleError "index-in-range"."""
     return table[resolve(indices, table.shape[0], False)]
 
@@ -26,7 +41,7 @@ def _draw_embedding(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="TFLite DYNAMIC_UPDATE_SLICE; XLA DynamicUpdateSlice")
-def dynamic_update_slice(x: Any["*d"], update: Any["*e"], *, start: Ints) -> Any["*d"]:
+def dynamic_update_slice(x: Any[Array, "*d"], update: Any[Array, "*e"], *, start: Ints) -> Any[Array, "*d"]:
     """``x`` with ``update`` written at ``start``; each start is clamped so that the update lies inside.
 
     Raises RuleError "update-fits", "start-per-axis".
@@ -64,7 +79,9 @@ _START = {"sum": 0, "prod": 1}
 
 
 @semantics(error=bounded(_sums), source="TFLite UNSORTED_SEGMENT_SUM, _PROD, _MAX, _MIN; tf.math.unsorted_segment_sum")
-def unsorted_segment(x: Num["n *d"], ids: Int["n"], *, count: Integer, mode: Choice("sum", "prod", "max", "min")):
+def unsorted_segment(
+    x: Num[Array, "n *d"], ids: Int[Array, "n"], *, count: Integer, mode: Choice[str, "sum", "prod", "max", "min"]
+) -> Array:
     """Slices of ``x`` with the same id folded together; ``count`` segments.
 
     An empty segment holds 0, 1, the lowest or the highest value of the type.  A negative id drops its slice.
@@ -106,7 +123,7 @@ def _unsorted_outside(d: Draw) -> dict:
 
 
 @semantics(error=bounded(_sums), source="TFLite SEGMENT_SUM; tf.math.segment_sum")
-def segment_sum(x: Num["n *d"], ids: Int["n"]):
+def segment_sum(x: Num[Array, "n *d"], ids: Int[Array, "n"]) -> Array:
     """Sums of the slices with the same id; ids do not fall, the last one tells the segment count, gaps hold 0.
 
     Raises RuleError "ids-sorted".
@@ -134,7 +151,7 @@ def _segments_falling(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="TFLite BUCKETIZE; tf.raw_ops.Bucketize")
-def bucketize(x: Num["*d"], *, boundaries: Reals) -> Num["*d"]:
+def bucketize(x: Num[Array, "*d"], *, boundaries: Reals) -> Num[Array, "*d"]:
     """For each element the number of boundaries that are not above it, int32; boundaries rise.
 
     Raises RuleError "boundaries-rise"."""
@@ -162,7 +179,7 @@ def _buckets_falling(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="TFLite BROADCAST_ARGS")
-def broadcast_args(x: Int["m"], y: Int["n"]):
+def broadcast_args(x: Int[Array, "m"], y: Int[Array, "n"]) -> Array:
     """The shape that tensors of shapes ``x`` and ``y`` broadcast to.  Raises RuleError "shapes-broadcast"."""
     try:
         shape = np.broadcast_shapes(tuple(int(v) for v in x), tuple(int(v) for v in y))
@@ -186,7 +203,9 @@ def _args_clash(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="TFLite SPARSE_TO_DENSE")
-def sparse_to_dense(indices: Int["*i"], values: Any["*v"], default: Any[""], *, shape: Ints):
+def sparse_to_dense(
+    indices: Int[Array, "*i"], values: Any[Array, "*v"], default: Any[Array, ""], *, shape: Ints
+) -> Array:
     """``default`` everywhere but at the index tuples, which hold ``values`` (one for all, if it is a scalar).
 
     indices: a scalar, a vector, or one tuple a row; they rise and do not repeat.
@@ -221,7 +240,7 @@ def _draw_sparse(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="TFLite HASHTABLE_LOOKUP (schema: outputs the rows and which keys were found)")
-def hashtable_lookup(table: Any["r *d"], keys: Int["r"], queries: Int["n"]):
+def hashtable_lookup(table: Any[Array, "r *d"], keys: Int[Array, "r"], queries: Int[Array, "n"]) -> tuple[Array, Array]:
     """Row of ``table`` whose key equals each query, zeros where there is none; and a uint8 that tells whether it was
     found.
 
@@ -271,14 +290,14 @@ def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
 
 @semantics(error=bounded(_combined), source="TFLite EMBEDDING_LOOKUP_SPARSE; TF embedding_lookup_sparse")
 def embedding_lookup_sparse(
-    table: Any["r *d"],
-    ids: Int["n"],
-    at: Int["n k"],
-    shape: Int["k"],
-    weights: Num["n"],
+    table: Any[Array, "r *d"],
+    ids: Int[Array, "n"],
+    at: Int[Array, "n k"],
+    shape: Int[Array, "k"],
+    weights: Num[Array, "n"],
     *,
-    combiner: Choice("SUM", "MEAN", "SQRTN"),
-):
+    combiner: Choice[str, "SUM", "MEAN", "SQRTN"],
+) -> Array:
     """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum,
     over
     the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN); 0 where nothing is gathered."""
@@ -335,14 +354,14 @@ def _filled(ctx, actual: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-d
     source="TFLite NON_MAX_SUPPRESSION_V4, _V5; Bodla et al. (soft-NMS)",
 )
 def soft_nms(
-    boxes: Any["n 4"],
-    scores: Any["n"],
+    boxes: Any[Array, "n 4"],
+    scores: Any[Array, "n"],
     *,
     limit: Integer,
     iou_threshold: Real,
     score_threshold: Real,
     sigma: Real = 0.0,
-):
+) -> tuple[Array, Array, Array]:
     """(indices, scores, count) of the boxes kept by falling score, -1 beyond the count.
 
     A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, Integer, Ints, T, copied, semantics
+from harness.declare import Any, Array, Choice, Integer, Ints, T, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import beyond, fixed, norm_axis, options, prod
 
@@ -25,7 +25,7 @@ def _divides(n: int, k: int, rule: str) -> int:
     max_rank=4,
     source="ONNX DepthToSpace-1, -11; MIL depth_to_space, pixel_shuffle; TFLite the same; NN reorganizeData",
 )
-def depth_to_space(x: Any["n c h w"], *, block: Integer, mode: Choice("dcr", "crd")):
+def depth_to_space(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str, "dcr", "crd"]) -> Array:
     """Move blocks of channels into space.
 
     x: [n, c, h, w].  Returns [n, c // block**2, h * block, w * block].  mode: "dcr" takes the block indices
@@ -70,7 +70,7 @@ def _depth_misfit(d: Draw) -> dict:
     max_rank=4,
     source="ONNX SpaceToDepth-1; MIL space_to_depth, pixel_unshuffle; TFLite the same; NN reorganizeData",
 )
-def space_to_depth(x: Any["n c h w"], *, block: Integer, mode: Choice("dcr", "crd")):
+def space_to_depth(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str, "dcr", "crd"]) -> Array:
     """Inverse of ``depth_to_space`` of the same mode ("crd" is pixel unshuffle).
 
     x: [n, c, h, w].  Returns [n, c * block**2, h // block, w // block].  Raises RuleError
@@ -102,7 +102,7 @@ def _space_misfit(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL space_to_batch iOS15; TFLite SPACE_TO_BATCH_ND")
-def space_to_batch(x: Any["n *d"], *, block: Ints, pads: Ints):
+def space_to_batch(x: Any[Array, "n *d"], *, block: Ints, pads: Ints) -> Array:
     """Zero-pad axes 1..k, cut them into blocks, move the offsets inside a block in front of the batch.
 
     x: [n, *space, *rest] with k = len(block) space axes.  pads: (before, after) of each space axis in turn.
@@ -157,7 +157,7 @@ def _batch_misfit(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL batch_to_space iOS15; TFLite BATCH_TO_SPACE_ND")
-def batch_to_space(x: Any["n *d"], *, block: Ints, crops: Ints):
+def batch_to_space(x: Any[Array, "n *d"], *, block: Ints, crops: Ints) -> Array:
     """Inverse of ``space_to_batch``; crops: (before, after) of each space axis in turn, cut off at the end.
 
     Returns [n // prod(block), space * block - crops, *rest].  Raises RuleError "block-divides-batch",
@@ -206,7 +206,7 @@ def _batch_indivisible(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL sliding_windows iOS15; NN slidingWindows")
-def sliding_windows(x: Any["*d"], *, axis: Integer, size: Integer, stride: Integer = 1):
+def sliding_windows(x: Any[Array, "*d"], *, axis: Integer, size: Integer, stride: Integer = 1) -> Array:
     """Windows of ``size`` elements every ``stride`` along ``axis``, as two axes [count, size] in its place.
 
     count = (extent - size) // stride + 1.  Raises RuleError "axis-in-range", "window-fits".

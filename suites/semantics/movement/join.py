@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Any, Axis, Integer, Ints, T, Variadic, copied, semantics
+from harness.declare import Any, Array, Axis, Integer, Ints, T, Variadic, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import beyond, fixed, norm_axis
 
@@ -16,7 +16,7 @@ from suites.semantics.movement.common import beyond, fixed, norm_axis
     error=copied(),
     source="ONNX Concat-1, -4, -11, -13; MIL concat iOS15; TFLite CONCATENATION; NN concatND, sequenceConcat",
 )
-def concat(xs: Variadic[Any["*_d"]], *, axis: Integer):
+def concat(xs: Variadic[Any[Array, "*_d"]], *, axis: Integer) -> Array:
     """The parts one after another along ``axis``; a part may have extent 0 there.
 
     Raises RuleError "axis-in-range", "same-rank", "same-other-extents".
@@ -73,7 +73,7 @@ def _same_shape(xs: list[np.ndarray]) -> None:
 
 
 @semantics(error=copied(), source="MIL concat iOS15, interleave=True")
-def concat_interleaved(xs: Variadic[Any["*_d"]], *, axis: Integer):
+def concat_interleaved(xs: Variadic[Any[Array, "*_d"]], *, axis: Integer) -> Array:
     """Slices of equally shaped parts in turn: index i of part k lands at i * len(xs) + k.  Raises RuleError
     "same-shape"."""
     a = norm_axis(axis, xs[0].ndim)
@@ -90,7 +90,7 @@ def _draw_interleaved(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX ConcatFromSequence-11 new_axis=1; MIL stack iOS15; TFLite PACK; NN stack")
-def stack(xs: Variadic[Any["*d"]], *, axis: Integer):
+def stack(xs: Variadic[Any[Array, "*d"]], *, axis: Integer) -> Array:
     """Equally shaped parts along a new axis, which stands at ``axis`` of the result.
 
     Raises RuleError "axis-in-range", "same-shape".
@@ -119,7 +119,7 @@ def _stack_axis(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Split-1, -2, -11, -13, -18; MIL split iOS15; TFLite SPLIT_V; NN splitND")
-def split(x: Any["*d"], *, axis: Integer, sizes: Ints):
+def split(x: Any[Array, "*d"], *, axis: Integer, sizes: Ints) -> list[Array]:
     """Consecutive parts of the given extents along ``axis``, which sum to it; 0 is allowed.  Returns a list.
 
     Raises RuleError "axis-in-range", "sizes-sum", "sizes-nonnegative".
@@ -162,7 +162,7 @@ def _split_axis(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes")
-def split_even(x: Any["*d"], *, axis: Integer, count: Integer):
+def split_even(x: Any[Array, "*d"], *, axis: Integer, count: Integer) -> Array:
     """``count`` equal consecutive parts along ``axis``, as a list.  Raises RuleError "axis-in-range",
     "count-divides"."""
     a = norm_axis(axis, x.ndim)
@@ -198,7 +198,7 @@ def chunk_sizes(extent: int, count: int) -> list[int]:
 
 
 @semantics(error=copied(), source="TFLite UNPACK; MIL split with num_splits and squeeze")
-def unstack(x: Any["*d"], *, axis: Axis["d"]):
+def unstack(x: Any[Array, "*d"], *, axis: Axis[int, "d"]) -> list[Array]:
     """The slices along ``axis``, each without it, as a list of shape[axis] tensors.  Raises RuleError
     "axis-in-range"."""
     a = norm_axis(axis, x.ndim)
@@ -212,7 +212,7 @@ def _draw_unstack(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Tile-6, -13; MIL tile iOS15; TFLite TILE; NN tile")
-def tile(x: Any["*d"], *, repeats: Ints):
+def tile(x: Any[Array, "*d"], *, repeats: Ints) -> Array:
     """``x`` repeated repeats[i] times along axis i; 0 repeats give extent 0.
 
     Raises RuleError "repeats-per-axis", "repeats-nonnegative".
@@ -248,7 +248,7 @@ def _together(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @semantics(error=copied(), source="ONNX Expand-8, -13")
-def expand(x: Any["*d"], *, shape: Ints):
+def expand(x: Any[Array, "*d"], *, shape: Ints) -> Array:
     """``x`` broadcast *together with* ``shape``: either may hold the 1s, or the smaller rank.
 
     Raises RuleError "shapes-broadcast".
@@ -264,7 +264,7 @@ def _draw_expand(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="TFLite BROADCAST_TO; NN broadcastToStatic")
-def broadcast_to(x: Any["*d"], *, shape: Ints):
+def broadcast_to(x: Any[Array, "*d"], *, shape: Ints) -> Array:
     """``x`` stretched to exactly ``shape``; only ``x`` may hold the 1s or the smaller rank.
 
     Raises RuleError "shapes-broadcast".

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
+from harness.declare import Any, Array, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axis, options
 
 
 @semantics(error=exact(), source="ONNX ConstantOfShape-9; MIL fill iOS15; TFLite FILL; NN fillDynamic, fillStatic")
-def fill(value: Any["*v"], *, shape: Ints):
+def fill(value: Any[Array, "*v"], *, shape: Ints) -> Array:
     """A tensor of ``shape`` whose every element is the only element of ``value``.  Raises RuleError
     "extents-nonnegative"."""
     if any(s < 0 for s in shape):
@@ -33,7 +35,7 @@ def _fill_negative(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="MIL fill_like iOS16; NN fillLike; TFLite ZEROS_LIKE (value 0)")
-def fill_like(x: Any["*d"], value: Any[""]) -> Any["*d"]:
+def fill_like(x: Any[Array, "*d"], value: Any[Array, ""]) -> Any[Array, "*d"]:
     """A tensor shaped like ``x`` whose every element is ``value``."""
     out = np.empty(x.shape, value.dtype)
     out[...] = value.reshape(-1)[0]
@@ -41,13 +43,13 @@ def fill_like(x: Any["*d"], value: Any[""]) -> Any["*d"]:
 
 
 @semantics(error=exact(), source="ONNX ConstantOfShape-9 zeros; TFLite ZEROS_LIKE")
-def zeros_like(x: Any["*d"]) -> Any["*d"]:
+def zeros_like(x: Any[Array, "*d"]) -> Any[Array, "*d"]:
     """Zeros (false, empty strings) of the shape and type of ``x``."""
     return np.zeros(x.shape, x.dtype) if x.dtype.kind != "O" else np.full(x.shape, "", object)
 
 
 @semantics(error=rounded(1), source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic")
-def range_of(start: Num[""], limit: Num[""], delta: Num[""]):
+def range_of(start: Num[Array, ""], limit: Num[Array, ""], delta: Num[Array, ""]) -> Array:
     """start + i * delta for i in 0 .. max(ceil((limit - start) / delta), 0) - 1.
 
     Integers are exact; floats are computed wide, element by element (not by repeated addition).
@@ -89,7 +91,9 @@ def _range_still(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="ONNX EyeLike-9, -22")
-def eye_like(x: Any["r c"], *, k: Integer(-6, 6) = 0, dtype: ElementType = None) -> Any["r c"]:
+def eye_like(
+    x: Any[Array, "r c"], *, k: Annotated[int, Integer(-6, 6)] = 0, dtype: ElementType | None = None
+) -> Any[Array, "r c"]:
     """Ones on diagonal ``k`` (above the main one for k > 0) of a zero matrix shaped like ``x``; dtype: None
     is that of ``x``."""
     return np.eye(*x.shape, k=k).astype((dtype or of(x)).np)
@@ -112,7 +116,9 @@ def _matrices(x: np.ndarray) -> None:
 
 
 @semantics(error=exact(), source="ONNX Trilu-14; NN lowerTriangular, upperTriangular")
-def triangle(x: Any["*d r c"], *, k: Integer(-6, 6) = 0, upper: Flag = True) -> Any["*d r c"]:
+def triangle(
+    x: Any[Array, "*d r c"], *, k: Annotated[int, Integer(-6, 6)] = 0, upper: Flag = True
+) -> Any[Array, "*d r c"]:
     """The part on and above (upper) or on and below diagonal ``k`` of each matrix, zero elsewhere.
 
     Raises RuleError "matrices".
@@ -123,7 +129,9 @@ def triangle(x: Any["*d r c"], *, k: Integer(-6, 6) = 0, upper: Flag = True) -> 
 
 
 @semantics(error=exact(), source="MIL band_part iOS15; NN matrixBandPart; tf.linalg.band_part")
-def band_part(x: Any["*d r c"], *, lower: Integer(-1, 5), upper: Integer(-1, 5)) -> Any["*d r c"]:
+def band_part(
+    x: Any[Array, "*d r c"], *, lower: Annotated[int, Integer(-1, 5)], upper: Annotated[int, Integer(-1, 5)]
+) -> Any[Array, "*d r c"]:
     """``lower`` sub-diagonals and ``upper`` super-diagonals of each matrix kept (-1: all), zero elsewhere.
 
     Raises RuleError "matrices".
@@ -135,7 +143,7 @@ def band_part(x: Any["*d r c"], *, lower: Integer(-1, 5), upper: Integer(-1, 5))
 
 
 @semantics(error=exact(), source="TFLite MATRIX_DIAG")
-def diag(x: Any["*d n"]) -> Any["*d n n"]:
+def diag(x: Any[Array, "*d n"]) -> Any[Array, "*d n n"]:
     """Square matrices with ``x`` on the diagonal and zero elsewhere."""
     out = np.zeros((*x.shape, x.shape[-1]), x.dtype)
     i = np.arange(x.shape[-1])
@@ -144,7 +152,7 @@ def diag(x: Any["*d n"]) -> Any["*d n n"]:
 
 
 @semantics(error=exact(), source="TFLite MATRIX_SET_DIAG")
-def set_diag(x: Any["*d r c"], diagonal: Any["*d min(r,c)"]) -> Any["*d r c"]:
+def set_diag(x: Any[Array, "*d r c"], diagonal: Any[Array, "*d min(r,c)"]) -> Any[Array, "*d r c"]:
     """``x`` with the main diagonal of each matrix replaced.  diagonal: [*d, min(r, c)]."""
     out = np.array(x)
     i = np.arange(min(x.shape[-2:]))
@@ -153,7 +161,7 @@ def set_diag(x: Any["*d r c"], diagonal: Any["*d min(r,c)"]) -> Any["*d r c"]:
 
 
 @semantics(error=exact(), source="NN cropping: two-sided crop of the last two axes; ONNX Crop (experimental)")
-def crop_spatial(x: Any["*d h w"], *, border: Ints):
+def crop_spatial(x: Any[Array, "*d h w"], *, border: Ints) -> Array:
     """border: (left, top, right, bottom) elements cut from the last two axes.  Raises RuleError
     "crops-inside"."""
     left, top, right, bottom = (int(b) for b in border)
@@ -171,7 +179,13 @@ def _draw_crop(d: Draw) -> dict:
 
 
 @semantics(error=exact(), source="NN sequenceRepeat, tile along one axis")
-def repeat_axis(x: Any["*d"], *, axis: Integer, times: Integer(1, 4), mode: Choice("tile", "each") = "tile"):
+def repeat_axis(
+    x: Any[Array, "*d"],
+    *,
+    axis: Integer,
+    times: Annotated[int, Integer(1, 4)],
+    mode: Choice[str, "tile", "each"] = "tile",
+) -> Array:
     """``x`` several times along ``axis``: as a whole ("tile") or element by element ("each")."""
     a = norm_axis(axis, x.ndim)
     return np.repeat(x, times, a) if mode == "each" else np.concatenate([x] * times, a)

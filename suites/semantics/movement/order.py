@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Any, Axes, Axis, Int, Ints, T, copied, semantics
+from harness.declare import Any, Array, Axes, Axis, Int, Ints, T, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import norm_axes
 
 
 @semantics(error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute")
-def transpose(x: Any["*d"], *, perm: Ints = None):
+def transpose(x: Any[Array, "*d"], *, perm: Ints | None = None) -> Array:
     """Axis i of the result is axis perm[i] of ``x``; None reverses the axes.  Negative entries count from
     the end.
 
@@ -40,7 +40,7 @@ def _transpose_twice(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL reverse iOS15; TFLite REVERSE_V2; NN reverse")
-def reverse(x: Any["*d"], *, axes: Axes["d"] = None) -> Any["*d"]:
+def reverse(x: Any[Array, "*d"], *, axes: Axes[Ints, "d"] | None = None) -> Any[Array, "*d"]:
     """``x`` backwards along ``axes`` (None: all); no axes leave it unchanged.  Raises RuleError
     "axes-distinct"."""
     at = tuple(norm_axes(axes, x.ndim))
@@ -51,7 +51,9 @@ def reverse(x: Any["*d"], *, axes: Axes["d"] = None) -> Any["*d"]:
     error=copied(),
     source="ONNX ReverseSequence-10; MIL reverse_sequence iOS15; TFLite REVERSE_SEQUENCE; NN reverseSeq",
 )
-def reverse_sequence(x: Any["*d"], lengths: Int["b"], *, seq_axis: Axis["d"], batch_axis: Axis["d"]) -> Any["*d"]:
+def reverse_sequence(
+    x: Any[Array, "*d"], lengths: Int[Array, "b"], *, seq_axis: Axis[int, "d"], batch_axis: Axis[int, "d"]
+) -> Any[Array, "*d"]:
     """Per batch entry b, the first lengths[b] elements along ``seq_axis`` reversed, the rest kept.
 
     Raises RuleError "axes-in-range", "axes-distinct", "lengths-per-batch", "lengths-in-range" (0..extent).

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F8E8M0, of
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, Ints, T, copied, semantics, underspecified
+from harness.declare import Any, Array, Choice, Ints, T, copied, semantics, underspecified
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
 
@@ -71,13 +71,13 @@ def _no_zero(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | 
     source="ONNX Pad-1, -2, -11, -13, -18; MIL pad iOS15; TFLite PAD, PADV2, MIRROR_PAD; NN constantPad",
 )
 def pad(
-    x: Any["*d"],
-    value: Any[""] | None = None,
+    x: Any[Array, "*d"],
+    value: Any[Array, ""] | None = None,
     *,
     pads: Ints,
-    mode: Choice("constant", "reflect", "symmetric", "edge", "wrap"),
-    axes: Ints = None,
-):
+    mode: Choice[str, "constant", "reflect", "symmetric", "edge", "wrap"],
+    axes: Ints | None = None,
+) -> Array:
     """A border on the named axes (None: all).  pads: begins, then ends, in the order of ``axes``; negative
     ones crop, before
     anything is added.  mode: "constant" (``value``, absent: zero, false or the empty string), "reflect"

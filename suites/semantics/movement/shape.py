@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Any, Choice, Integer, Ints, T, copied, semantics
+from harness.declare import Any, Array, Choice, Integer, Ints, T, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import beyond, divisors, fixed, norm_axes, options, prod, signed
 
 
 @semantics(error=copied(), source="ONNX Identity-1; MIL identity iOS15; NN copy")
-def identity(x: Any["*d"]) -> Any["*d"]:
+def identity(x: Any[Array, "*d"]) -> Any[Array, "*d"]:
     """``x`` itself."""
     return x
 
 
 @semantics(error=copied(), source="ONNX Reshape-5, -14; MIL reshape iOS15; TFLite RESHAPE; NN reshapeStatic")
-def reshape(x: Any["*d"], *, shape: Ints, zero: Choice("copy", "literal")):
+def reshape(x: Any[Array, "*d"], *, shape: Ints, zero: Choice[str, "copy", "literal"]) -> Array:
     """The elements of ``x`` in row-major order under ``shape``.
 
     One entry may be -1 (inferred).  zero: a 0 takes the extent of the same axis of ``x`` ("copy") or means
@@ -92,7 +92,7 @@ def _reshape_two(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL reshape_like iOS16; NN reshapeLike")
-def reshape_like(x: Any["*d"], like: Any["*e"]) -> Any["*e"]:
+def reshape_like(x: Any[Array, "*d"], like: Any[Array, "*e"]) -> Any[Array, "*e"]:
     """``x`` under the shape of ``like``.  Raises RuleError "count-kept"."""
     if x.size != like.size:
         raise RuleError("count-kept", f"{x.size} elements into {list(like.shape)}")
@@ -112,7 +112,7 @@ def _reshape_like_count(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Flatten-1, -9, -11, -13; MIL flatten2d iOS15; NN flattenTo2D")
-def flatten(x: Any["*d"], *, axis: Integer) -> Any["a b"]:
+def flatten(x: Any[Array, "*d"], *, axis: Integer) -> Any[Array, "a b"]:
     """[prod(shape[:axis]), prod(shape[axis:])]; axis in [-rank, rank], a negative one counts from the end."""
     if not -x.ndim <= axis <= x.ndim:
         raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
@@ -133,7 +133,7 @@ def _flatten_axis(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Squeeze-1, -11, -13; MIL squeeze iOS15; TFLite SQUEEZE; NN squeeze")
-def squeeze(x: Any["*d"], *, axes: Ints = None):
+def squeeze(x: Any[Array, "*d"], *, axes: Ints | None = None) -> Array:
     """``x`` without the named axes of extent 1 (None: all of them).
 
     Raises RuleError "squeezed-is-one", "axes-in-range", "axes-distinct".
@@ -172,7 +172,7 @@ def _squeeze_axis(d: Draw) -> dict:
     error=copied(),
     source="ONNX Unsqueeze-1, -11, -13; MIL expand_dims iOS15; TFLite EXPAND_DIMS; NN expandDims",
 )
-def expand_dims(x: Any["*d"], *, axes: Ints):
+def expand_dims(x: Any[Array, "*d"], *, axes: Ints) -> Array:
     """``x`` with extents of 1 such that they stand at ``axes`` of the *result*; any order and sign.
 
     Raises RuleError "axes-in-range", "axes-distinct".
@@ -203,7 +203,7 @@ def _expand_dims_twice(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Shape-1, -13, -15, -19; MIL shape iOS15; TFLite SHAPE; NN getShape")
-def shape_of(x: Any["*d"], *, start: Integer = 0, end: Integer = None):
+def shape_of(x: Any[Array, "*d"], *, start: Integer = 0, end: Integer | None = None) -> Array:
     """Extents of ``x`` from axis start to end (both wrap once, then clamp to the rank), as int64 of rank
     1."""
     lo, hi, _ = slice(start, end).indices(x.ndim)
@@ -220,12 +220,12 @@ def _draw_shape_of(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX Size-1, -13")
-def size_of(x: Any["*d"]) -> Any[""]:
+def size_of(x: Any[Array, "*d"]) -> Any[Array, ""]:
     """Element count as a scalar int64."""
     return np.array(x.size, np.int64)
 
 
 @semantics(error=copied(), source="TFLite RANK")
-def rank_of(x: Any["*d"]) -> Any[""]:
+def rank_of(x: Any[Array, "*d"]) -> Any[Array, ""]:
     """Number of axes as a scalar int32."""
     return np.array(x.ndim, np.int32)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Any, Flag, Integer, Ints, T, copied, semantics
+from harness.declare import Any, Array, Flag, Integer, Ints, T, copied, semantics
 from harness.generate.draw import Draw
 from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
 
@@ -57,15 +57,15 @@ def window(
     source="MIL slice_by_index iOS15; NN sliceStatic, sliceDynamic; the core of TFLite STRIDED_SLICE",
 )
 def strided_slice(
-    x: Any["*d"],
+    x: Any[Array, "*d"],
     *,
     begin: Ints,
     end: Ints,
-    stride: Ints = None,
+    stride: Ints | None = None,
     begin_mask: Ints = (),
     end_mask: Ints = (),
     squeeze_mask: Ints = (),
-):
+) -> Array:
     """One entry per axis of ``x``.  A true mask entry ignores begin / end; a true squeeze entry takes the
     element at begin
     and drops the axis (end, masks and stride do not matter there).  stride: None is 1 everywhere.
@@ -152,8 +152,14 @@ def _strided_zero(d: Draw) -> dict:
 
 @semantics(error=copied(), source="ONNX Slice-1, -10, -11, -13")
 def slice_axes(
-    x: Any["*d"], *, starts: Ints, ends: Ints, axes: Ints = None, steps: Ints = None, from_first: Flag = False
-):
+    x: Any[Array, "*d"],
+    *,
+    starts: Ints,
+    ends: Ints,
+    axes: Ints | None = None,
+    steps: Ints | None = None,
+    from_first: Flag = False,
+) -> Array:
     """The strided slice on the named axes only; axes: None is the first len(starts) of them; steps: None is
     1; from_first: going backward, a start before the first element means the first one (else nothing is taken).
 
@@ -204,7 +210,7 @@ def _bit(mask: int, i: int) -> bool:
 
 @semantics(error=copied(), source="TFLite STRIDED_SLICE; tf.strided_slice")
 def strided_slice_bits(
-    x: Any["*d"],
+    x: Any[Array, "*d"],
     *,
     begin: Ints,
     end: Ints,
@@ -215,7 +221,7 @@ def strided_slice_bits(
     new_axis_mask: Integer = 0,
     shrink_axis_mask: Integer = 0,
     offset: Integer = 0,
-):
+) -> Array:
     """The strided slice with masks as bit sets over the *entries* (TensorFlow).
 
     An ellipsis entry stands for as many whole axes as are missing; a new-axis entry inserts an extent of 1;
@@ -298,7 +304,7 @@ def _bits_zero(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL slice_by_size iOS15; TFLite SLICE; NN sliceBySize")
-def slice_by_size(x: Any["*d"], *, begin: Ints, size: Ints):
+def slice_by_size(x: Any[Array, "*d"], *, begin: Ints, size: Ints) -> Array:
     """size[i] elements from begin[i] on along axis i; a size of -1 takes all that remain; a negative begin
     counts from the end.
 
@@ -335,16 +341,16 @@ def _by_size_outside(d: Draw) -> dict:
 
 @semantics(error=copied(), source="MIL slice_update iOS18")
 def slice_update(
-    x: Any["*d"],
-    update: Any["*e"],
+    x: Any[Array, "*d"],
+    update: Any[Array, "*e"],
     *,
     begin: Ints,
     end: Ints,
-    stride: Ints = None,
+    stride: Ints | None = None,
     begin_mask: Ints = (),
     end_mask: Ints = (),
     squeeze_mask: Ints = (),
-) -> Any["*d"]:
+) -> Any[Array, "*d"]:
     """``x`` with the elements that ``strided_slice`` would take replaced by ``update``, which has the shape
     of that slice.
 

@@ -76,15 +76,15 @@ def _draw_batch(d: Draw) -> dict[str, Object]:
     data={"x": ("unit", "small", "uniform:-4:4", "wide", "special"), "scale": SCALES, "bias": SCALES},
 )
 def batch_norm(
-    x: Float["n c *s"],
-    mean: Float["*e"],
-    var: Float["*e"],
-    scale: Float["*e"] | None = None,
-    bias: Float["*e"] | None = None,
+    x: Float[Array, "n c *s"],
+    mean: Float[Array, "*e"],
+    var: Float[Array, "*e"],
+    scale: Float[Array, "*e"] | None = None,
+    bias: Float[Array, "*e"] | None = None,
     *,
     epsilon: Real = 1e-5,
     spatial: Flag = True,
-):
+) -> Array:
     """(x - mean) / sqrt(var + epsilon) * scale + bias with given statistics.
 
     Vectors of c, or blocks [c, *s] where not ``spatial``.  Raises RuleError "channels-agree".
@@ -161,15 +161,15 @@ def _running_variance_bound(ctx: Context) -> Array:
     data={"x": ("unit", "small", "uniform:-4:4", "wide"), "scale": SCALES, "bias": SCALES},
 )
 def batch_norm_training(
-    x: Float["n c *s"],
-    scale: Float["c"],
-    bias: Float["c"],
-    mean: Float["c"],
-    var: Float["c"],
+    x: Float[Array, "n c *s"],
+    scale: Float[Array, "c"],
+    bias: Float[Array, "c"],
+    mean: Float[Array, "c"],
+    var: Float[Array, "c"],
     *,
     epsilon: Real = 1e-5,
     momentum: Real = 0.9,
-):
+) -> tuple[Array, Array, Array]:
     """Normalised by the batch's own (population) statistics, and the running mean and variance after it.
 
     running = given * momentum + current * (1 - momentum).  Raises RuleError "channels-agree".

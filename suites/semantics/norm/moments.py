@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 from typing import Any as Object
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import BF16, F16, F32, F64, DType
 from harness.core.errors import RuleError
-from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Real, T, composed, semantics
+from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Ints, Real, T, composed, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma, unit
 from suites.semantics.bounds import quiet, top
@@ -146,8 +147,12 @@ def _draw_instance(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def instance_norm(
-    x: Float["n c *s"], scale: Float["c"] | None = None, bias: Float["c"] | None = None, *, epsilon: Real = 1e-5
-) -> Float["n c *s"]:
+    x: Float[Array, "n c *s"],
+    scale: Float[Array, "c"] | None = None,
+    bias: Float[Array, "c"] | None = None,
+    *,
+    epsilon: Real = 1e-5,
+) -> Float[Array, "n c *s"]:
     """Normalised over the spatial axes of every image and channel, then scaled and shifted per channel."""
     mean, var = native.moments(x, tuple(range(2, x.ndim)))
     return normalised(
@@ -284,15 +289,15 @@ def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def layer_norm(
-    x: Float["*d"],
-    scale: Float["*e"] | None = None,
-    bias: Float["*f"] | None = None,
+    x: Float[Array, "*d"],
+    scale: Float[Array, "*e"] | None = None,
+    bias: Float[Array, "*f"] | None = None,
     *,
-    axes: Axes["d"] = None,
-    axis: Integer = None,
+    axes: Axes[Ints, "d"] | None = None,
+    axis: Integer | None = None,
     epsilon: Real = 1e-5,
-    stash: ElementType(F32, BF16) = F32,
-):
+    stash: Annotated[DType, ElementType(F32, BF16)] = F32,
+) -> tuple[Array, Array, Array]:
     """(x - mean) / sqrt(var + epsilon) * scale + bias over ``axes`` (None: all), the mean, and the inverse root.
 
     axis: everything from there on, and scale and bias broadcast to x; with ``axes`` they have the shape x.shape[axes].
@@ -361,15 +366,15 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def group_norm(
-    x: Float["n c *s"],
-    scale: Float["e"],
-    bias: Float["e"],
+    x: Float[Array, "n c *s"],
+    scale: Float[Array, "e"],
+    bias: Float[Array, "e"],
     *,
-    groups: Divisor["c"],
+    groups: Divisor[int, "c"],
     epsilon: Real = 1e-5,
     per_group: Flag = False,
-    stash: ElementType(F32, BF16, F16, F64) = F32,
-) -> Float["n c *s"]:
+    stash: Annotated[DType, ElementType(F32, BF16, F16, F64)] = F32,
+) -> Float[Array, "n c *s"]:
     """Normalised over every group of channels of every image; scale and bias per channel, or per group (version 18).
 
     Raises RuleError "groups-divide", "scale-agrees".
@@ -446,8 +451,13 @@ def _draw_mvn(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "uniform:-1000:1000", "wide"),
 )
 def mean_variance_normalization(
-    x: Float["*d"], *, axes: Axes["d"] = (0, 2, 3), epsilon: Real = 1e-9, outside: Flag = True, divide: Flag = True
-) -> Float["*d"]:
+    x: Float[Array, "*d"],
+    *,
+    axes: Axes[Ints, "d"] = (0, 2, 3),
+    epsilon: Real = 1e-9,
+    outside: Flag = True,
+    divide: Flag = True,
+) -> Float[Array, "*d"]:
     """(x - mean) / (sqrt(var) + epsilon) over ``axes``; outside: whether epsilon is added to the root rather than
     under it;
     divide: whether the deviation is divided out at all."""

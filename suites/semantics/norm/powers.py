@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from typing import Any as Object
 
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64
+from harness.core.dtypes import BF16, F16, F32, F64, DType
 from harness.core.errors import RuleError
-from harness.declare import Axes, Axis, Choice, ElementType, Flag, Float, Integer, Real, T, composed, semantics
+from harness.declare import Axes, Axis, Choice, ElementType, Flag, Float, Integer, Ints, Real, T, composed, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
@@ -48,7 +49,7 @@ def _draw_norm(d: Draw) -> dict[str, Object]:
     draw=_draw_norm,
     data=("unit", "small", "uniform:-4:4", "wide", "special"),
 )
-def lp_norm(x: Float["*d"], *, axis: Axis["d"] = -1, p: Choice(1, 2) = 2) -> Float["*d"]:
+def lp_norm(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1, p: Choice[int, 1, 2] = 2) -> Float[Array, "*d"]:
     """x divided by its L1 or L2 norm along ``axis``; 0 where the norm is 0.  Raises RuleError "axis-in-range",
     "order-known"."""
     if p not in (1, 2):
@@ -101,8 +102,12 @@ def _draw_l2(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def l2_normalization(
-    x: Float["*d"], *, axes: Axes["d"] = (-1,), epsilon: Real = 1e-6, under: Choice("sum", "max_root") = "sum"
-) -> Float["*d"]:
+    x: Float[Array, "*d"],
+    *,
+    axes: Axes[Ints, "d"] = (-1,),
+    epsilon: Real = 1e-6,
+    under: Choice[str, "sum", "max_root"] = "sum",
+) -> Float[Array, "*d"]:
     """x / sqrt(sum x^2 + epsilon) over ``axes``; max_root: x / max(sqrt(sum x^2), epsilon) instead."""
     where = _l2_axes(x, axes)
     if under == "sum":
@@ -142,13 +147,13 @@ def _draw_rms(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def rms_norm(
-    x: Float["*d"],
-    scale: Float["*e"] | None = None,
+    x: Float[Array, "*d"],
+    scale: Float[Array, "*e"] | None = None,
     *,
     axis: Integer = -1,
     epsilon: Real = 1e-5,
-    stash: ElementType(F32, BF16, F16, F64) = F32,
-) -> Float["*d"]:
+    stash: Annotated[DType, ElementType(F32, BF16, F16, F64)] = F32,
+) -> Float[Array, "*d"]:
     """x / sqrt(mean x^2 + epsilon) over all axes from ``axis`` on, times ``scale``, which broadcasts to x.
 
     Raises RuleError "scale-broadcasts"."""
@@ -208,7 +213,7 @@ def _draw_lrn(d: Draw) -> dict[str, Object]:
     data=("unit", "small", "uniform:-4:4", "uniform:-100:100"),
 )
 def lrn(
-    x: Float["n c *s"],
+    x: Float[Array, "n c *s"],
     *,
     size: Integer,
     alpha: Real = 1e-4,
@@ -216,7 +221,7 @@ def lrn(
     bias: Real = 1.0,
     scaled: Flag = True,
     axis: Integer = 1,
-) -> Float["n c *s"]:
+) -> Float[Array, "n c *s"]:
     """x / (bias + alpha / size * sum of squares over the ``size`` channels around)^beta.
 
     An even window reaches one further after than before.  scaled: whether alpha is divided by size (TFLite does not).

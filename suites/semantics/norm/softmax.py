@@ -90,26 +90,26 @@ def _draw_axis(d: Draw) -> dict[str, Object]:
     source="ONNX Softmax-13; MIL softmax iOS15; TFLite SOFTMAX; NN Softmax",
     draw=_draw_axis,
 )
-def softmax(x: Float["*d"], *, axis: Axis["d"] = -1, beta: Real = 1.0) -> Float["*d"]:
+def softmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1, beta: Real = 1.0) -> Float[Array, "*d"]:
     """exp(beta x) / sum exp(beta x) along ``axis``.  Raises RuleError "axis-in-range"."""
     y = x if beta == 1 else x.astype(np.float64) * beta
     return native.softmax(y, norm_axis(axis, x.ndim))
 
 
 @semantics(error=composed(softmax_bound(True)), source="ONNX Softmax-1, -11", draw=_draw_tail)
-def softmax_flattened(x: Float["*d"], *, axis: Axis["d"] = 1) -> Float["*d"]:
+def softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
     """Softmax over all axes from ``axis`` on together."""
     return native.softmax(flattened(x, axis)[0], 1).reshape(x.shape)
 
 
 @semantics(error=composed(log_softmax_bound(False)), source="ONNX LogSoftmax-13; TFLite LOG_SOFTMAX", draw=_draw_axis)
-def log_softmax(x: Float["*d"], *, axis: Axis["d"] = -1) -> Float["*d"]:
+def log_softmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1) -> Float[Array, "*d"]:
     """x - log(sum exp(x)) along ``axis``.  Raises RuleError "axis-in-range"."""
     return native.softmax(x, norm_axis(axis, x.ndim), True)
 
 
 @semantics(error=composed(log_softmax_bound(True)), source="ONNX LogSoftmax-1, -11", draw=_draw_tail)
-def log_softmax_flattened(x: Float["*d"], *, axis: Axis["d"] = 1) -> Float["*d"]:
+def log_softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
     """Logarithm of the softmax over all axes from ``axis`` on together."""
     return native.softmax(flattened(x, axis)[0], 1, True).reshape(x.shape)
 
@@ -138,7 +138,7 @@ def _together(count: int | None) -> Object:
     ambiguous=has_nan("x", _together(1)),
     data=("ties", "small", "unit", "special"),
 )
-def hardmax(x: Float["*d"], *, axis: Axis["d"] = -1) -> Float["*d"]:
+def hardmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1) -> Float[Array, "*d"]:
     """1 at the first maximum along ``axis``, 0 elsewhere.  Raises RuleError "axis-in-range"."""
     return _one_hot(x, norm_axis(axis, x.ndim))
 
@@ -150,6 +150,6 @@ def hardmax(x: Float["*d"], *, axis: Axis["d"] = -1) -> Float["*d"]:
     ambiguous=has_nan("x", _together(None)),
     data=("ties", "small", "unit", "special"),
 )
-def hardmax_flattened(x: Float["*d"], *, axis: Axis["d"] = 1) -> Float["*d"]:
+def hardmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
     """1 at the first maximum over all axes from ``axis`` on together, 0 elsewhere."""
     return _one_hot(flattened(x, axis)[0], 1).reshape(x.shape)

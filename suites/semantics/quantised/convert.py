@@ -37,7 +37,7 @@ def _division(x: Array, *, oq: Quant, dtype: Any = None) -> Any:
 @semantics(
     error=rounding(_quantize, _division), source=f"{_SPEC}, QUANTIZE", data=("uniform:-8:8", "small", "wide", "ties")
 )
-def quantize(x: Float["*d"], *, oq: Opaque, dtype: Opaque) -> Int["*d"]:
+def quantize(x: Float[Array, "*d"], *, oq: Opaque, dtype: Opaque) -> Int[Array, "*d"]:
     """round(x / scale) + zero_point, clamped; ties away from zero."""
     with np.errstate(all="ignore"):
         return saturate(away(np.asarray(x, np.float64) / _wide(oq, x)) + _zero(oq, x), dtype)
@@ -60,7 +60,7 @@ def _requantize_window(x: Array, *, xq: Quant, oq: Quant, dtype: Any = None) -> 
 
 
 @semantics(error=rounding(_requantize, _requantize_window), source=f"{_SPEC}, REQUANTIZE", data=("full", "small"))
-def requantize(x: Int["*d"], *, xq: Opaque, oq: Opaque, dtype: Opaque) -> Int["*d"]:
+def requantize(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, dtype: Opaque) -> Int[Array, "*d"]:
     """The same real values under other parameters."""
     return back(centred(x, xq), xq["scale"][0] / oq["scale"][0], oq, dtype)
 
@@ -73,12 +73,12 @@ def _subtraction(ctx: Any) -> Array:
 
 
 @semantics(error=bounded(_subtraction), source=f"{_SPEC}, DEQUANTIZE", data=("full", "small"))
-def dequantize(x: Int["*d"], *, xq: Opaque) -> Float["*d"]:
+def dequantize(x: Int[Array, "*d"], *, xq: Opaque) -> Float[Array, "*d"]:
     """scale * (x - zero_point)."""
     return real(x, xq)
 
 
 @semantics(error=exact, source="TFLite DEQUANTIZE of float16: every half is a float")
-def widen(x: Float["*d"]) -> Float["*d"]:
+def widen(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """The same numbers in f32."""
     return x.astype(np.float32)

@@ -88,7 +88,9 @@ def _linear_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_linear_bound), source=f"{_SPEC}, FULLY_CONNECTED")
-def linear(x: Float["*d i"], w: Int["o i"], b: Float["o"] | None = None, *, wq: Opaque, asymmetric: Opaque):
+def linear(
+    x: Float[Array, "*d i"], w: Int[Array, "o i"], b: Float[Array, "o"] | None = None, *, wq: Opaque, asymmetric: Opaque
+) -> Array:
     """x w' + b with the real weights."""
     y = native.matmul(x.astype(np.float64), weights(w, wq).T)
     return y if b is None else y + b.astype(np.float64)
@@ -107,7 +109,15 @@ def _matmul_bound(ctx: Context) -> Array:
 
 
 @semantics(error=composed(_matmul_bound), source=f"{_SPEC}; TFLite BATCH_MATMUL")
-def matmul(x: Float["*d"], y: Int["*e"], *, yq: Opaque, transpose_x: Opaque, transpose_y: Opaque, asymmetric: Opaque):
+def matmul(
+    x: Float[Array, "*d"],
+    y: Int[Array, "*e"],
+    *,
+    yq: Opaque,
+    transpose_x: Opaque,
+    transpose_y: Opaque,
+    asymmetric: Opaque,
+) -> Array:
     """Matrix product with the real weights y; leading axes broadcast."""
     return native.matmul(_turn(x.astype(np.float64), transpose_x), _turn(weights(y, yq), transpose_y))
 
@@ -128,16 +138,16 @@ def _conv_bound(ctx: Context) -> Array:
 
 @semantics(error=composed(_conv_bound), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
 def conv(
-    x: Float["n c *s"],
-    w: Int["m g *k"],
-    b: Float["m"] | None = None,
+    x: Float[Array, "n c *s"],
+    w: Int[Array, "m g *k"],
+    b: Float[Array, "m"] | None = None,
     *,
     wq: Opaque,
     strides: Opaque,
     dilations: Opaque,
     padding: Opaque,
     groups: Opaque,
-):
+) -> Array:
     """Convolution with the real weights, plus b."""
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
     bias = None if b is None else b.astype(np.float64)
@@ -167,8 +177,14 @@ def _transposed_bound(ctx: Context) -> Array:
 
 @semantics(error=composed(_transposed_bound), source=f"{_SPEC}, TRANSPOSE_CONV")
 def conv_transpose(
-    x: Float["n c *s"], w: Int["c m *k"], b: Float["m"] | None = None, *, wq: Opaque, strides: Opaque, pads: Opaque
-):
+    x: Float[Array, "n c *s"],
+    w: Int[Array, "c m *k"],
+    b: Float[Array, "m"] | None = None,
+    *,
+    wq: Opaque,
+    strides: Opaque,
+    pads: Opaque,
+) -> Array:
     """Transposed convolution with the real weights, plus b.  pads: begins then ends cut off the full result."""
     y = _transposed(x.astype(np.float64), weights(w, wq, 1), strides, pads)
     bias = _over_channels(b, x.ndim)

@@ -7,7 +7,7 @@ clamped to the type.  How far an integer kernel may fall from the nearest step f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -53,42 +53,42 @@ def _product_scale(d: Any, env: dict[str, Any]) -> float:
 
 @semantics(error=rounding(_add, _shared), source=f"{_SPEC}, ADD")
 def add(
-    x: Int["*#d"],
-    y: Int["*#d"],
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
     *,
-    xq: Parameters("x", pot=False),
-    yq: Parameters("y", pot=False),
-    oq: Parameters("x", scale=about("xq", "yq"), pot=False),
-    activation: Choice(*ACTIVATIONS),
-) -> Int["*#d"]:
+    xq: Annotated[Quant, Parameters("x", pot=False)],
+    yq: Annotated[Quant, Parameters("y", pot=False)],
+    oq: Annotated[Quant, Parameters("x", scale=about("xq", "yq"), pot=False)],
+    activation: Choice[str, ACTIVATIONS],
+) -> Int[Array, "*#d"]:
     """Sum of the real values, requantised."""
     return finish(_add(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
 
 
 @semantics(error=rounding(_sub, _shared), source=f"{_SPEC}; TFLite SUB")
 def sub(
-    x: Int["*#d"],
-    y: Int["*#d"],
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
     *,
-    xq: Parameters("x", pot=False),
-    yq: Parameters("y", pot=False),
-    oq: Parameters("x", scale=about("xq", "yq"), pot=False),
-    activation: Choice(*ACTIVATIONS),
-) -> Int["*#d"]:
+    xq: Annotated[Quant, Parameters("x", pot=False)],
+    yq: Annotated[Quant, Parameters("y", pot=False)],
+    oq: Annotated[Quant, Parameters("x", scale=about("xq", "yq"), pot=False)],
+    activation: Choice[str, ACTIVATIONS],
+) -> Int[Array, "*#d"]:
     """Difference of the real values, requantised."""
     return finish(_sub(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
 
 
 @semantics(error=rounding(_mul, _mul_window), source=f"{_SPEC}, MUL")
 def mul(
-    x: Int["*#d"],
-    y: Int["*#d"],
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
     *,
-    xq: Parameters("x"),
-    yq: Parameters("y"),
-    oq: Parameters("x", scale=_product_scale),
-    activation: Choice(*ACTIVATIONS),
-) -> Int["*#d"]:
+    xq: Annotated[Quant, Parameters("x")],
+    yq: Annotated[Quant, Parameters("y")],
+    oq: Annotated[Quant, Parameters("x", scale=_product_scale)],
+    activation: Choice[str, ACTIVATIONS],
+) -> Int[Array, "*#d"]:
     """Product of the real values: the integer product times one fixed-point multiplier."""
     product = centred(x, xq) * centred(y, yq)
     return back(product, xq["scale"][0] * yq["scale"][0] / oq["scale"][0], oq, of(x), activation)
@@ -105,8 +105,13 @@ def _square_scale(d: Any, env: dict[str, Any]) -> float:
 
 @semantics(error=rounding(_squared, 0.5), source="TFLite SQUARED_DIFFERENCE")
 def squared_difference(
-    x: Int["*#d"], y: Int["*#d"], *, xq: Parameters("x"), yq: Parameters("y"), oq: Parameters("x", scale=_square_scale)
-) -> Int["*#d"]:
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
+    *,
+    xq: Annotated[Quant, Parameters("x")],
+    yq: Annotated[Quant, Parameters("y")],
+    oq: Annotated[Quant, Parameters("x", scale=_square_scale)],
+) -> Int[Array, "*#d"]:
     """(x - y)**2 of the real values; the difference is itself a rounded fixed-point number, so one step is free."""
     return finish(_squared(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))
 
@@ -122,13 +127,13 @@ def _quotient_scale(d: Any, env: dict[str, Any]) -> float:
 
 @semantics(error=rounding(_div, 0.5), source="TFLite DIV", data={"y": ("ints:1:255", "ints:1:9")})
 def div(
-    x: Int["*#d"],
-    y: Int["*#d"],
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
     *,
-    xq: Parameters("x"),
-    yq: Parameters("y", zero="low"),
-    oq: Parameters("x", scale=_quotient_scale),
-    activation: Choice(*ACTIVATIONS),
-) -> Int["*#d"]:
+    xq: Annotated[Quant, Parameters("x")],
+    yq: Annotated[Quant, Parameters("y", zero="low")],
+    oq: Annotated[Quant, Parameters("x", scale=_quotient_scale)],
+    activation: Choice[str, ACTIVATIONS],
+) -> Int[Array, "*#d"]:
     """Quotient of the real values; the divisor is never 0 here (the kernel refuses it)."""
     return finish(_div(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)

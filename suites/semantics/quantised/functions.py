@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def unary(
 
     body.__name__ = f"quantised_{name}"
     body.__doc__ = f"{name} of the real values, requantised."
-    body.__annotations__ = {"x": Int["*d"], "xq": xq or Parameters("x"), "oq": oq, "return": Int["*d"]}
+    body.__annotations__ = {"x": Int[Array, "*d"], "xq": xq or Parameters("x"), "oq": oq, "return": Int[Array, "*d"]}
     text = f"|steps - real result in steps| <= 0.5 + {'the multiplier window' if callable(tie) else f'{tie + free:g}'}"
     if free16 is not None:
         text += f"; 16 bits: {0.5 + free16:g}"
@@ -228,8 +228,12 @@ def _gelu_steps(x: Array, *, xq: Quant, oq: Quant, approximate: bool) -> Array:
 
 @semantics(error=rounding(_gelu_steps, 2.0**-10), source="TFLite GELU", data=("full", "small"))
 def gelu(
-    x: Int["*d"], *, xq: _SMALL, oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)), approximate: Opaque
-) -> Int["*d"]:
+    x: Int[Array, "*d"],
+    *,
+    xq: Annotated[Quant, _SMALL],
+    oq: Annotated[Quant, Parameters("x", scale=about("xq", low=0.5, high=1.5))],
+    approximate: Opaque,
+) -> Int[Array, "*d"]:
     """GELU of the real values, requantised."""
     return finish(_gelu_steps(x, xq=xq, oq=oq, approximate=approximate), oq, of(x))
 
@@ -250,12 +254,12 @@ def _leaky_window(x: Array, *, xq: Quant, oq: Quant, alpha: float) -> Any:
 
 @semantics(error=rounding(_leaky, _leaky_window), source="TFLite LEAKY_RELU", data=("full", "small"))
 def leaky_relu(
-    x: Int["*d"],
+    x: Int[Array, "*d"],
     *,
-    xq: Parameters("x"),
-    oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
-    alpha: Real(0.0, 1.0, (0.1, 0.01, 0.5)),
-) -> Int["*d"]:
+    xq: Annotated[Quant, Parameters("x")],
+    oq: Annotated[Quant, Parameters("x", scale=about("xq", low=0.5, high=1.5))],
+    alpha: Annotated[float, Real(0.0, 1.0, (0.1, 0.01, 0.5))],
+) -> Int[Array, "*d"]:
     """x where it is not negative, else alpha * x, on the real values."""
     return finish(_leaky(x, xq=xq, oq=oq, alpha=alpha), oq, of(x))
 
@@ -281,12 +285,12 @@ def _draw_prelu(d: Any) -> dict[str, Any]:
 
 @semantics(draw=_draw_prelu, error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
 def prelu(
-    x: Int["*#d"],
-    y: Int["*#d"],
+    x: Int[Array, "*#d"],
+    y: Int[Array, "*#d"],
     *,
-    xq: Parameters("x"),
-    yq: _SMALL,
-    oq: Parameters("x", scale=about("xq", low=0.5, high=1.5)),
-) -> Int["*#d"]:
+    xq: Annotated[Quant, Parameters("x")],
+    yq: Annotated[Quant, _SMALL],
+    oq: Annotated[Quant, Parameters("x", scale=about("xq", low=0.5, high=1.5))],
+) -> Int[Array, "*#d"]:
     """x where it is not negative, else x times the slope y, on the real values."""
     return finish(_prelu(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))

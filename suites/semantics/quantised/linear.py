@@ -100,19 +100,19 @@ def _conv_tie(
 
 @semantics(error=rounding(_conv_real, _conv_tie), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
 def conv(
-    x: Int["n c *s"],
-    w: Int["m g *k"],
-    b: Int["m"] | None = None,
+    x: Int[Array, "n c *s"],
+    w: Int[Array, "m g *k"],
+    b: Int[Array, "m"] | None = None,
     *,
     xq: Opaque,
     wq: Opaque,
     oq: Opaque,
     strides: Opaque,
     dilations: Opaque,
-    padding: Choice("same_upper", "valid"),
+    padding: Choice[str, "same_upper", "valid"],
     groups: Opaque,
-    activation: Choice(*ACTIVATIONS),
-):
+    activation: Choice[str, ACTIVATIONS],
+) -> Array:
     """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k];
     the result has its channels last."""
     acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
@@ -160,17 +160,17 @@ def _transposed_tie(
 
 @semantics(error=rounding(_transposed_real, _transposed_tie), source=f"{_SPEC}, TRANSPOSE_CONV")
 def conv_transpose(
-    x: Int["n c *s"],
-    w: Int["c m *k"],
-    b: Int["m"] | None = None,
+    x: Int[Array, "n c *s"],
+    w: Int[Array, "c m *k"],
+    b: Int[Array, "m"] | None = None,
     *,
     xq: Opaque,
     wq: Opaque,
     oq: Opaque,
     strides: Opaque,
     pads: Opaque,
-    activation: Choice(*ACTIVATIONS),
-):
+    activation: Choice[str, ACTIVATIONS],
+) -> Array:
     """Transposed convolution of the real values, requantised.  pads: begins then ends cut off the full result."""
     acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
     return _back(acc, wq, xq, oq, x, activation)
@@ -197,15 +197,15 @@ def _linear_tie(
 
 @semantics(error=rounding(_linear_real, _linear_tie), source=f"{_SPEC}, FULLY_CONNECTED")
 def linear(
-    x: Int["*d i"],
-    w: Int["o i"],
-    b: Int["o"] | None = None,
+    x: Int[Array, "*d i"],
+    w: Int[Array, "o i"],
+    b: Int[Array, "o"] | None = None,
     *,
     xq: Opaque,
     wq: Opaque,
     oq: Opaque,
-    activation: Choice(*ACTIVATIONS),
-):
+    activation: Choice[str, ACTIVATIONS],
+) -> Array:
     """x w' + b of the real values, requantised."""
     acc = _linear_acc(x, w, b, xq, wq)
     return _back(acc, wq, xq, oq, x, activation)
@@ -232,7 +232,16 @@ def _matmul_tie(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpos
 
 
 @semantics(error=rounding(_matmul_real, _matmul_tie), source=f"{_SPEC}; TFLite BATCH_MATMUL")
-def matmul(x: Int["*d"], y: Int["*e"], *, xq: Opaque, yq: Opaque, oq: Opaque, transpose_x: Opaque, transpose_y: Opaque):
+def matmul(
+    x: Int[Array, "*d"],
+    y: Int[Array, "*e"],
+    *,
+    xq: Opaque,
+    yq: Opaque,
+    oq: Opaque,
+    transpose_x: Opaque,
+    transpose_y: Opaque,
+) -> Array:
     """Matrix product of the real values, requantised; leading axes broadcast."""
     acc = _matmul_acc(x, y, xq, yq, transpose_x, transpose_y)
     return _back(acc, yq, xq, oq, x, "NONE")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from typing import Any as Object
 
 import numpy as np
 
 from harness.core.dtypes import I16, int_range, of
-from harness.declare import Axes, Choice, Draw, Flag, Int, Opaque, T, semantics
+from harness.declare import Axes, Choice, Draw, Flag, Int, Ints, Opaque, T, semantics
 from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
 from suites.semantics.quantised.fixed import (
     Array,
@@ -106,7 +107,7 @@ def _draw_prod(d: Draw) -> dict[str, Object]:
     source="TFLite REDUCE_PROD; its kernel: each multiplication is scaled by input_scale / nth_root(output_scale)",
     data=("full",),
 )
-def reduce_prod(x: Int["*d"], *, axes: Axes["d"], keepdims: Flag, xq: Opaque, oq: Opaque):
+def reduce_prod(x: Int[Array, "*d"], *, axes: Axes[Ints, "d"], keepdims: Flag, xq: Opaque, oq: Opaque) -> Array:
     """Product of the real values along ``axes`` (None: all), requantised.  n factors are n scaled multiplications of
     integers, in the order of memory."""
     return finish(_prod(x, axes=axes, keepdims=keepdims, xq=xq, oq=oq), oq, of(x))
@@ -168,20 +169,20 @@ def _svdf_freedom(
     "a bias has the scale of what it is added to",
 )
 def svdf_step(
-    x: Int["n i"],
-    features: Int["f i"],
-    times: Int["f m"],
-    b: Int["u"] | None = None,
+    x: Int[Array, "n i"],
+    features: Int[Array, "f i"],
+    times: Int[Array, "f m"],
+    b: Int[Array, "u"] | None = None,
     *,
     rank: Opaque,
-    xq: Parameters("x"),
+    xq: Annotated[Quant, Parameters("x")],
     fq: Opaque,
     tq: Opaque,
     sq: Opaque,
     oq: Opaque,
-    activation: Choice(*ACTIVATIONS),
+    activation: Choice[str, ACTIVATIONS],
     calls: Opaque = 1,
-):
+) -> Array:
     """The last of some calls of rank-decomposed filters with the same x, before whose first the memory holds zeros:
     features seen go into the memory as 16-bit steps, their sums with the newest time weights and the bias into the
     output."""

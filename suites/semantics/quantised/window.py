@@ -64,8 +64,14 @@ def _averages(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: s
 
 @semantics(error=rounding(_averages, 2.0**-12), source=f"{_SPEC}, AVERAGE_POOL_2D: one scale and zero point")
 def avg_pool(
-    x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)
-):
+    x: Int[Array, "n c *s"],
+    *,
+    q: Opaque,
+    kernel: Opaque,
+    strides: Opaque,
+    padding: Opaque,
+    activation: Choice[str, ACTIVATIONS],
+) -> Array:
     """Mean of the steps of every window, ties away from zero; channels last."""
     r = _averages(x, q=q, kernel=kernel, strides=strides, padding=padding, activation=activation)
     return finish(r, q, of(x), activation)
@@ -73,8 +79,14 @@ def avg_pool(
 
 @semantics(source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
 def max_pool(
-    x: Int["n c *s"], *, q: Opaque, kernel: Opaque, strides: Opaque, padding: Opaque, activation: Choice(*ACTIVATIONS)
-):
+    x: Int[Array, "n c *s"],
+    *,
+    q: Opaque,
+    kernel: Opaque,
+    strides: Opaque,
+    padding: Opaque,
+    activation: Choice[str, ACTIVATIONS],
+) -> Array:
     """Largest step of every window; channels last."""
     g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
     y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
@@ -103,7 +115,7 @@ def _fold_freedom(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: boo
     error=within(_folded, _fold_freedom, "|steps - real| <= 0.5 + multiplier window"),
     source=f"{_SPEC}, MEAN; TFLite SUM",
 )
-def fold(x: Int["*d"], *, xq: Opaque, oq: Opaque, axes: Opaque, keepdims: Opaque, mean: Opaque):
+def fold(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, axes: Opaque, keepdims: Opaque, mean: Opaque) -> Array:
     """Sum or mean of the real values over ``axes``, requantised."""
     return finish(_folded(x, xq=xq, oq=oq, axes=axes, keepdims=keepdims, mean=mean), oq, of(x))
 
@@ -161,7 +173,7 @@ def _last_axis(scale: Object, zero: Object) -> Object:
     draw=_last_axis(lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
     source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768",
 )
-def softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int["*d"]:
+def softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int[Array, "*d"]:
     """Softmax of the real values over the last axis."""
     return finish(_softmax(x, xq=xq, oq=oq, beta=beta), oq, of(x))
 
@@ -171,7 +183,7 @@ def softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int["*d"]:
     draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
     source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest",
 )
-def log_softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
+def log_softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
     """Logarithm of the softmax of the real values over the last axis."""
     return finish(_log_softmax(x, xq=xq, oq=oq), oq, of(x))
 
@@ -181,7 +193,7 @@ def log_softmax(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
     draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
     source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle",
 )
-def l2_normalize(x: Int["*d"], *, xq: Opaque, oq: Opaque) -> Int["*d"]:
+def l2_normalize(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
     """x over its norm along the last axis, of the real values."""
     return finish(_l2(x, xq=xq, oq=oq), oq, of(x))
 
@@ -237,7 +249,7 @@ def _one(x: Array, **kw: Object) -> float:
     ),
     source=f"{_SPEC}, RESIZE_BILINEAR",
 )
-def resize_bilinear(x: Int["n h w c"], *, sizes: Opaque, coordinates: Opaque):
+def resize_bilinear(x: Int[Array, "n h w c"], *, sizes: Opaque, coordinates: Opaque) -> Array:
     """Steps interpolated, since input and output share their parameters."""
     return saturate(away(_interpolated(x, sizes=sizes, coordinates=coordinates)), of(x))
 
@@ -272,11 +284,11 @@ def compare(name: str) -> Semantics:
     body.__name__ = f"quantised_{name}"
     body.__doc__ = f"{name} of the real values."
     body.__annotations__ = {
-        "x": Int["*#d"],
-        "y": Int["*#d"],
+        "x": Int[Array, "*#d"],
+        "y": Int[Array, "*#d"],
         "xq": Parameters("x"),
         "yq": SameOrOther("y", like="xq"),
-        "return": Bool["*#d"],
+        "return": Bool[Array, "*#d"],
     }
     # few steps, so that some are equal
     return semantics(
@@ -317,7 +329,7 @@ def _fake_bound(ctx: Context) -> Array:
     source="TFLite FAKE_QUANT; TF fake_quant_with_min_max_args",
     data=("uniform:-8:8", "small", "unit", "wide"),
 )
-def fake_quant(x: Float["*d"], *, low: Opaque, high: Opaque, bits: Opaque, narrow: Opaque) -> Float["*d"]:
+def fake_quant(x: Float[Array, "*d"], *, low: Opaque, high: Opaque, bits: Opaque, narrow: Opaque) -> Float[Array, "*d"]:
     """The number that ``x`` becomes when it is quantised to ``bits`` between low and high and back."""
     t, scale = _fake(x, low, high, bits, narrow)
     _, lo, _ = nudged(low, high, bits, narrow)
@@ -333,6 +345,6 @@ def _row_bound(ctx: Context) -> Array:
     error=composed(_row_bound),
     source="TFLite EMBEDDING_LOOKUP of quantised rows: dequantised, one scale for all or for each row",
 )
-def embedding_rows(table: Int["r *d"], indices: Int["n"], *, q: Opaque):
+def embedding_rows(table: Int[Array, "r *d"], indices: Int[Array, "n"], *, q: Opaque) -> Array:
     """Rows of the table as real numbers."""
     return real(table, q)[indices.astype(np.int64)]

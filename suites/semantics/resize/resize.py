@@ -200,21 +200,21 @@ def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     ambiguous=_silent,
 )
 def resize(
-    x: Num["*d"],
-    roi: Float["*r"] | None = None,
+    x: Num[Array, "*d"],
+    roi: Float[Array, "*r"] | None = None,
     *,
-    sizes: Ints = None,
-    scales: Reals = None,
-    axes: Ints = None,
-    mode: Choice("nearest", "linear", "cubic") = "nearest",
-    coordinates: Choice(*COORDINATES) = "half_pixel",
-    nearest: Choice(*NEAREST) = "round_prefer_floor",
+    sizes: Ints | None = None,
+    scales: Reals | None = None,
+    axes: Ints | None = None,
+    mode: Choice[str, "nearest", "linear", "cubic"] = "nearest",
+    coordinates: Choice[str, COORDINATES] = "half_pixel",
+    nearest: Choice[str, NEAREST] = "round_prefer_floor",
     cubic_a: Real = -0.75,
     exclude_outside: Flag = False,
     antialias: Flag = False,
     extrapolation: Real = 0.0,
-    policy: Choice(*POLICIES) = "stretch",
-):
+    policy: Choice[str, POLICIES] = "stretch",
+) -> Array:
     """``x`` resampled to ``sizes``, or by ``scales`` (extent = floor(extent * scale)), along ``axes`` (None: all).
 
     coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts
