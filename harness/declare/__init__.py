@@ -30,7 +30,7 @@ from harness.declare.annotations import (
     Variadic,
 )
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
-from harness.declare.dialect import Dialect
+from harness.declare.dialect import Dialect, OutputType
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling
 from harness.declare.expected import Expected, open_at
 from harness.declare.op_version import OpVersion
@@ -90,6 +90,7 @@ __all__ = [
     "OpSchema",
     "OpVersion",
     "Opaque",
+    "OutputType",
     "Pads",
     "Param",
     "Part",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,18 @@ from harness.declare.semantics import Semantics
 from harness.generate.draw import Draw, DrawEngine, T
 from native_ref import convert
 
-Results = Sequence[tuple[DType, int] | None]  # element type and rank of each output, None of what is no tensor
+
+class OutputType(NamedTuple):
+    """What the reference tells of an output tensor before the model is built.
+
+    shape: in the first run.  varies: axes whose extents differ in another run."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    varies: tuple[int, ...] = ()
+
+
+Results = Sequence[OutputType | None]  # of each output, None of what is no tensor
 
 
 class Dialect:
@@ -40,7 +51,7 @@ class Dialect:
     const_chance: one input in so many is given as a constant (0: never).
     rerun_every: one instance in so many is run again at other extents (0: never).
     declares_extents: must a model say which axes of its inputs may change?
-    declares_results: must a model say type and rank of its outputs?
+    declares_results: does a model say type, rank or shape of its outputs?
     packs_weights: are quantised operands stored in another type than their slot's?"""
 
     name: str = ""

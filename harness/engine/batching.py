@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
 from harness.core.outcome import Model, Outcome, Status
-from harness.declare import Dialect
+from harness.declare import Dialect, Expected, OutputType
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job, JobResult, Task, Unblamed
 
@@ -222,12 +221,22 @@ def build(dialect: Dialect, cases: Sequence[Case]) -> Model:
     return dialect.build(instances, arrays)
 
 
-def _results(case: Case) -> list[tuple[DType, int] | None]:
-    """Element type and rank of the tensors that the reference expects."""
+def _results(case: Case) -> list[OutputType | None]:
+    """Element type and shape of the tensors that the reference expects."""
     rows = case.expected
     if not rows:
         return []
-    return [(e.dtype, e.value.ndim) if isinstance(e.value, np.ndarray) else None for e in rows[0]]
+    again = rows[1 : 1 + len(case.inst.reruns)]
+    return [_output_type(e, [row[i] for row in again]) for i, e in enumerate(rows[0])]
+
+
+def _output_type(first: Expected, again: Sequence[Expected]) -> OutputType | None:
+    value = first.value
+    if not isinstance(value, np.ndarray):
+        return None
+    shape = value.shape
+    others = [e.value.shape for e in again if isinstance(e.value, np.ndarray) and e.value.ndim == value.ndim]
+    return OutputType(first.dtype, shape, tuple(i for i, n in enumerate(shape) if any(o[i] != n for o in others)))
 
 
 def feed(case: Case, inputs: Sequence[tuple[str, str, int | None]], draw: int) -> list[Any]:

@@ -247,12 +247,12 @@ def _declare(
         told = None if hit is not None else output_type(inst, j)
         if told is not None:
             if told.kind == "tensor" and result is not None:
-                told = Type("tensor", told.dtype, (None,) * result[1])
+                told = Type("tensor", told.dtype, (None,) * len(result.shape))
             p.outputs.append(proto.value_info(o, proto.type_proto(told)))
             continue
         if hit is None and result is not None:
-            hit = "", result[0]
-        rank = None if result is None else result[1]
+            hit = "", result.dtype
+        rank = None if result is None else len(result.shape)
         p.outputs.append(proto.value_info(o, None if hit is None else _output_type(hit, rank)))
 
 

@@ -28,7 +28,7 @@ def build(inst: Instance, results: Results = ()) -> Model:
     """results: element type and rank of the outputs, which a main graph must say (ONNX IR, Graphs)."""
     g, opset = inst.attrs["program"], int(inst.opset)
     heads = _heads(inst)
-    kinds = {n: Type("tensor", r[0], (None,) * r[1]) for n, r in zip(g.outputs, results) if r is not None}
+    kinds = {n: Type("tensor", r.dtype, (None,) * len(r.shape)) for n, r in zip(g.outputs, results) if r is not None}
     body = encode_graph(Graph(list(heads), g.nodes, g.outputs, g.consts, {"out_types": kinds}), opset, "g")
     release = schemas.releases()[opset]
     model = proto.model(body, {"": opset}, release["ir"])

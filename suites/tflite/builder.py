@@ -18,8 +18,9 @@ from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect
+from harness.declare.dialect import Results
 from suites.tflite import flatbuffers as fb
-from suites.tflite import sparsity
+from suites.tflite import shapes, sparsity
 from suites.tflite.quantisation import output_types
 from suites.tflite.resources import identity
 from suites.tflite.schemas import newest, number_of
@@ -177,14 +178,20 @@ def quantization(q: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def build(dialect: Dialect, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-    """One file holding the instances side by side; raises Unsupported for what the format cannot say."""
+def build(
+    dialect: Dialect,
+    instances: Sequence[Instance],
+    arrays: Sequence[dict[str, Any]],
+    results: Sequence[Results] | None = None,
+) -> Model:
+    """One file holding the instances side by side.  results: what the reference tells of the outputs of each instance
+    (``suites.tflite.shapes``).  Raises Unsupported for what the format cannot say."""
     w = Writer()
     main = w.subgraph("main")
     names_in: list[list[tuple[str, str, int | None]]] = []
     names_out: list[list[str]] = []
     for k, (inst, given) in enumerate(zip(instances, arrays)):
-        ins, outs = _add(dialect, w, main, f"i{k}.", inst, given)
+        ins, outs = _add(dialect, w, main, f"i{k}.", inst, given, () if results is None else results[k])
         names_in.append(ins)
         names_out.append(outs)
     return Model("tflite", w.encode(), names_in, names_out)
@@ -211,7 +218,13 @@ def _subgraph(w: Writer, name: str, graph: Graph) -> None:
 
 
 def _add(
-    dialect: Dialect, w: Writer, g: dict[str, Any], prefix: str, inst: Instance, given: dict[str, Any]
+    dialect: Dialect,
+    w: Writer,
+    g: dict[str, Any],
+    prefix: str,
+    inst: Instance,
+    given: dict[str, Any],
+    results: Results = (),
 ) -> tuple[list[tuple[str, str, int | None]], list[str]]:
     version = dialect.version_of(inst)
     schema = version.schema
@@ -239,13 +252,18 @@ def _add(
         inputs.pop()
     outs: list[int] = []
     names: list[str] = []
-    shapes = inst.attrs.get("@outputs") or []
+    stated = inst.attrs.get("@outputs") or []
+    known = shapes.declared(version, inst, given, results)
     for left in reversed(range(inst.attrs.get("@calls", 1))):  # on the same operands and states; the last one answers
         outs, names = [], []
         for i, (d, quant) in enumerate(output_types(version, inst)):
             name = f"{prefix}out{i}" + ("" if not left else f"_{left}")
-            shape = shapes[i].get("shape") if i < len(shapes) and shapes[i] else None
-            outs.append(w.tensor(g, name, TYPES[d.name], shape, quant))
+            result = known[i] if i < len(known) else None
+            shape = stated[i].get("shape") if i < len(stated) and stated[i] else None
+            varies: tuple[int, ...] = ()
+            if shape is None and result is not None:
+                shape, varies = result.shape, result.varies
+            outs.append(w.tensor(g, name, TYPES[d.name], shape, quant, dynamic=varies))
             names.append(name)
         w.operator(
             g,

@@ -11,8 +11,9 @@ from harness.core.dtypes import f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Slot, T
+from harness.declare.dialect import Results
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.tflite import builder, notation, parse, quantisation, schemas
+from suites.tflite import builder, notation, parse, quantisation, schemas, shapes
 from suites.tflite.resources import Store, using
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
@@ -60,6 +61,7 @@ class TfLite(Dialect):
     max_rank = 6
     const_chance = 4
     declares_outputs = True
+    declares_results = True  # shapes: what a converter writes, and what delegates look at
     rerun_every = 10
     declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
@@ -86,8 +88,8 @@ class TfLite(Dialect):
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Weights and literal operands (axes, shapes) are mostly constants in real models; data hardly ever is."""
         if slot.name in _WEIGHTS or t.values is not None:
-            return d.int(0, 3) > 0
-        return d.chance(6)
+            return not d.chance(16)
+        return d.chance(16)
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Inputs may be resized between two runs (the shape signature says which axes), but what the runtime keeps has
@@ -124,6 +126,8 @@ class TfLite(Dialect):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
+        if d.chance(shapes.UNDECLARED_EVERY):
+            inst.attrs[shapes.UNDECLARED] = True
         return inst
 
     def misquantised(self, a: Arg) -> str | None:
@@ -131,6 +135,11 @@ class TfLite(Dialect):
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return builder.build(self, instances, arrays)
+
+    def build_declared(
+        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
+    ) -> Model:
+        return builder.build(self, instances, arrays, results)
 
     def notation(self, inst: Instance) -> str:
         return notation.notation(self, inst)
