@@ -39,8 +39,8 @@ class Selection:
 
 def parse_opset(text: str) -> tuple[str, Any]:
     """``ios17``, ``onnx17``, ``tflite`` or the marker ``opset_ios17`` -> (dialect, opset); raises UsageError."""
-    marker = text if text.startswith("opset_") or text == "passes" else f"opset_{text}"
     known = registry.opset_markers()
+    marker = text if text.startswith("opset_") or text in known else f"opset_{text}"
     if marker not in known:
         raise UsageError(f"unknown opset {text!r}{registry.near(marker, list(known))}, expected e.g. ios17, onnx17")
     return known[marker]

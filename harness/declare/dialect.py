@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 import sys
@@ -45,34 +46,69 @@ Results = Sequence[OutputType | None]  # of each output, None of what is no tens
 
 
 class Dialect:
-    """name: as in test ids.  opsets: in order, as the user writes them.  format: of its models.
-    package: import path of the suite, whose ``ops`` sub-package holds the entries.
-    min_rank, max_rank, allow_empty: limits of its tensors.
-    const_chance: one input in so many is given as a constant (0: never).
-    rerun_every: one instance in so many is run again at other extents (0: never).
-    declares_extents: must a model say which axes of its inputs may change?
-    declares_results: does a model say type, rank or shape of its outputs?
-    packs_weights: are quantised operands stored in another type than their slot's?"""
+    """An operator set: its schema, its entries, and the hooks that its suite overrides.
+
+    Each hook is a field or a method of this class, with its default.  A subclass says in ``own`` which public members
+    it adds.  Another member that is no hook, or a field of another type, is a TypeError when the dialect is made: a
+    hook with a wrong name would be ignored in silence.
+    """
 
     name: str = ""
+    """As in test ids and on the command line."""
     title: str = ""
+    """As in reports."""
     format: str = ""
-    opsets: tuple[Any, ...] = ()
+    """Of its models: a backend declares which formats it loads."""
     extension: str = ".bin"
+    """Of its model files."""
+    opsets: tuple[Any, ...] = ()
+    """In order, as the user writes them."""
     min_rank: int = 0
+    """Lowest rank of its tensors."""
     max_rank: int = 6
+    """Highest rank of its tensors; ``rank_limit`` may say another one of an op."""
     allow_empty: bool = True
+    """May its tensors have axes of extent 0?"""
     const_chance: int = 5
+    """One input in so many is given as a constant (0: never); ``draws_const`` may say otherwise of an input."""
     rerun_every: int = 0
+    """One instance in so many is run again at other extents (0: never); ``reruns`` may say otherwise of an instance."""
+    package_size: int = 64
+    """Instances that one model may hold side by side."""
     declares_extents: bool = False
+    """Must a model say which axes of its inputs may change?"""
     declares_results: bool = False
+    """Does a model say type, rank or shape of its outputs?  Then ``build_declared`` is called in place of ``build``."""
+    declares_outputs: bool = False
+    """Does the format state the types of outputs ("@outputs") that no operand binds?"""
     packs_weights: bool = False
-    package_size: int = 64  # instances that one model may hold side by side
-    declares_outputs: bool = False  # does the format state the types of outputs ("@outputs") that no operand binds?
+    """Are quantised operands stored in another type than that of their slot?"""
+    own: frozenset[str] = frozenset()
+    """Public members that a subclass adds, for its own suite."""
 
     def __init__(self, package: str) -> None:
+        """package: import path of the suite; its sub-package ``ops`` holds the entries."""
+        self._check_hooks()
         self.package = package
         self.entries: list[Entry] = []
+        self._loaded = False
+
+    def _check_hooks(self) -> None:
+        """Raises TypeError for a member that is no hook, or that is none of its form."""
+        for cls in type(self).__mro__[: type(self).__mro__.index(Dialect)]:
+            for name, value in vars(cls).items():
+                if name.startswith("_") or name in self.own:
+                    continue
+                where = f"dialect {self.name or cls.__name__}: {cls.__name__}.{name}"
+                if not hasattr(Dialect, name):
+                    close = difflib.get_close_matches(name, [n for n in vars(Dialect) if not n.startswith("_")], 1)
+                    hint = f" (did you mean {close[0]}?)" if close else ""
+                    raise TypeError(f"{where} is no hook of Dialect{hint}; a member of its own stands in `own`")
+                default = vars(Dialect)[name]
+                if callable(default) and not callable(value):
+                    raise TypeError(f"{where}: expected a method, got {value!r}")
+                if isinstance(default, (bool, int, str, tuple)) and type(value) is not type(default):
+                    raise TypeError(f"{where}: expected {type(default).__name__}, got {value!r}")
 
     # -- declaring
 
@@ -112,9 +148,6 @@ class Dialect:
         self.entries.append(e)
         return e
 
-    def declared(self, entry: Entry) -> None:
-        """Last touch on an entry: what all lines of the dialect say."""
-
     def _declaring(self) -> str:
         """The module of ``<package>.ops`` that asks, though another one of them may just be importing it."""
         inside = f"{self.package}.ops."
@@ -128,7 +161,7 @@ class Dialect:
 
     def load(self) -> None:
         """Import every module of ``<package>.ops``; a module's name is the family of its entries."""
-        if getattr(self, "_loaded", False):
+        if self._loaded:
             return
         self._loaded = True
         package = importlib.import_module(f"{self.package}.ops")
@@ -173,10 +206,6 @@ class Dialect:
             e.until is None or self.order(s.version) <= self.order(e.until)
         )
 
-    def order(self, version: Any) -> Any:
-        """A sort key of op versions."""
-        return version
-
     def between(self, first: Any, last: Any) -> tuple[Any, ...]:
         """The opsets from first to last."""
         i, j = self.opsets.index(first), self.opsets.index(last)
@@ -205,7 +234,18 @@ class Dialect:
         except KeyError:
             raise UsageError(f"{self.name}: no {domain + '.' if domain else ''}{op} at opset {opset}") from None
 
-    # -- hooks that a dialect may override
+    # -- hooks: declaring and drawing
+
+    def declared(self, entry: Entry) -> None:
+        """Last touch on an entry, which it may change: what all lines of the dialect say."""
+
+    def order(self, version: Any) -> Any:
+        """A sort key of op versions, for the ``since`` and ``until`` of entries."""
+        return version
+
+    def marker(self, opset: Any) -> str:
+        """The pytest marker of the dialect at an opset, such as opset_onnx13; opset_tflite where there is one opset."""
+        return f"opset_{self.name}" if len(self.opsets) == 1 else f"opset_{self.name}{opset}"
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Last touch on a drawn instance (quantisation, dynamic axes)."""
@@ -227,6 +267,10 @@ class Dialect:
         """Rules of the format itself that an instance of this version can break: rule -> generator of one that does."""
         return {}
 
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """Prefixes of rules that no model of the format can break, or that no text states of this op version."""
+        return ()
+
     def encodings(self, dtype: DType, opset: Any) -> tuple[str, ...]:
         """Further ways in which a model at ``opset`` can hold a constant of ``dtype``, besides the usual one."""
         return ()
@@ -234,6 +278,8 @@ class Dialect:
     def misquantised(self, a: Arg) -> str | None:
         """What is wrong with the quantisation that an argument carries: what was expected and what came."""
         return f"expected none in {self.name}, got {a.quant!r}"
+
+    # -- hooks: evaluating
 
     def round(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         """The one rounding of a wide result, to nearest even."""
@@ -271,7 +317,7 @@ class Dialect:
     def draw(self, key: str, engine: DrawEngine, opset: Any = None) -> Instance:
         return self.versions[key].draw(engine, opset)
 
-    # -- what every dialect must give
+    # -- hooks: models.  A dialect has to give ``build`` and ``parse``.
 
     def build_declared(
         self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]

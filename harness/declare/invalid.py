@@ -43,9 +43,8 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
     for rule, none in v.entry.checks.breaks.items():
         if none is None:  # the entry says that this rule cannot be broken here
             out.pop(rule, None)
-    unsayable = getattr(v.dialect, "unsayable_rules", ())
-    unsayable = unsayable(v) if callable(unsayable) else unsayable  # prefixes, of all ops or of this one
-    return {r: f for r, f in out.items() if not r.startswith(tuple(unsayable) or ("\0",))}
+    unsayable = v.dialect.unsayable_rules(v)
+    return {r: f for r, f in out.items() if not r.startswith(unsayable)}
 
 
 def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | None:

@@ -47,22 +47,12 @@ def near(word: str, words: list[str]) -> str:
     return f" (did you mean {hit[0]}?)" if hit else ""
 
 
-def marker_of(dialect_name: str, opset: Any) -> str:
-    """The pytest marker of a dialect at an opset: opset_ios17, opset_onnx13, opset_tflite, opset_nn, passes."""
-    if dialect_name == "mil":
-        return f"opset_{opset}"
-    if dialect_name == "passes":
-        return "passes"
-    if len(dialect(dialect_name).opsets) == 1:
-        return f"opset_{dialect_name}"
-    return f"opset_{dialect_name}{opset}"
-
-
 @lru_cache(maxsize=1)
 def opset_markers() -> dict[str, tuple[str, Any]]:
     """marker -> (dialect, opset or None for all of it)."""
     out: dict[str, tuple[str, Any]] = {}
     for n in names():
-        for o in dialect(n).opsets:
-            out[marker_of(n, o)] = (n, o)
+        d = dialect(n)
+        for o in d.opsets:
+            out[d.marker(o)] = (n, o)
     return out

@@ -48,7 +48,7 @@ def marker(name: str) -> str:
 def of(v: OpVersion, backend: str) -> list[str]:
     """Markers of one item."""
     d = v.dialect.name
-    return [*(registry.marker_of(d, o) for o in v.opsets), d, marker(v.family), marker(backend), "conformance"]
+    return [*(v.dialect.marker(o) for o in v.opsets), d, marker(v.family), marker(backend), "conformance"]
 
 
 def chosen_opset(config: pytest.Config, dialect: str) -> Any:

@@ -81,6 +81,21 @@ def test_an_entry_that_fits_no_schema_is_an_error() -> None:
         _ = other.versions
 
 
+def test_a_misspelt_hook_is_an_error_when_the_dialect_is_made() -> None:
+    def made(**members):
+        return type("Odd", (type(toy),), members)("suites.meta")
+
+    with pytest.raises(TypeError, match=r"dialect toy: Odd.const_chanse is no hook .*did you mean const_chance\?"):
+        made(const_chanse=3)
+    with pytest.raises(TypeError, match=r"Odd.finnish is no hook of Dialect \(did you mean finish\?\)"):
+        made(finnish=lambda self, version, d, inst: inst)
+    with pytest.raises(TypeError, match=r"Odd.max_rank: expected int, got '5'"):
+        made(max_rank="5")
+    with pytest.raises(TypeError, match=r"Odd.unsayable_rules: expected a method, got \('type:',\)"):
+        made(unsayable_rules=("type:",))
+    assert made(max_rank=5, at=1, own=frozenset({"at"}), _mine=2).max_rank == 5
+
+
 @pytest.mark.parametrize(
     ("groups", "names", "message"),
     [

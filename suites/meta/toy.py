@@ -23,6 +23,7 @@ from harness.declare import (
     Ints,
     Num,
     OpSchema,
+    OpVersion,
     accumulates,
     exact,
     rounded,
@@ -77,7 +78,6 @@ class Toy(Dialect):
     format = "toy"
     opsets = (1,)
     extension = ".json"
-    unsayable_rules = ("unknown-attribute", "required-attribute")
 
     schemas = [
         _schema("Add", ["x", "y"], ["f32", "i32"]),
@@ -86,6 +86,9 @@ class Toy(Dialect):
         _schema("Max", ["x", "y"], ["f32", "i32"]),
         _schema("MatMul", ["x", "y"], ["f32"]),
     ]
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        return ("unknown-attribute", "required-attribute")
 
     def load(self) -> None:
         if not self.entries:

@@ -44,6 +44,9 @@ class Mil(Dialect):
         if own is not None and not own.source:
             entry.evaluation = replace(own, source=f"MIL {entry.op}: coremltools 9.0, published operator pages")
 
+    def marker(self, opset: Any) -> str:
+        return f"opset_{opset}"
+
     def order(self, version: Any) -> Any:
         return int(str(version)[3:])
 

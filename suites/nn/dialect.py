@@ -57,7 +57,7 @@ class Nn(Dialect):
     allow_empty = False
     const_chance = 6
     packs_weights = True
-    rank5_chance, quantised_chance, ignored_chance, described_chance = 5, 3, 4, 8
+    _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -111,7 +111,7 @@ class Nn(Dialect):
         """Now and then what the layer ignores, the rank-5 input mapping, quantised weights, weights that say that they
         are updatable in a layer that is not, ranks and shapes of the inputs said along with them."""
         s = version.schema
-        if not d.breaking and d.chance(self.ignored_chance):
+        if not d.breaking and d.chance(self._ignored_chance):
             ignored.add(s, inst, d)
         plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
         ranks = {len(a.shape) for a in plain}
@@ -122,7 +122,7 @@ class Nn(Dialect):
             and ranks == ({1} if s.op == "innerProduct" else {1, 3} & ranks if vector else {3})
             and len(ranks) == 1
             and not any(a.const for a in plain)
-            and d.chance(self.rank5_chance)
+            and d.chance(self._rank5_chance)
         ):
             inst.attrs["@mapping"] = "rank5"
         for n, a in inst.args.items():
@@ -131,14 +131,14 @@ class Nn(Dialect):
                 (rows or f"{s.op}.{n}" in _QUANTISED_WHOLE)
                 and isinstance(a, Arg)
                 and a.values is None
-                and d.chance(self.quantised_chance)
+                and d.chance(self._quantised_chance)
             ):
                 channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]
                 _quantise(a, d, channels if rows else 1)
         if not d.breaking and version.op not in control.OPS:
-            if plain and "@mapping" not in inst.attrs and d.chance(self.described_chance):
+            if plain and "@mapping" not in inst.attrs and d.chance(self._described_chance):
                 inst.attrs["@tensors"] = d.pick(("ranks", "shapes", "unknown"))
-            if any(s.input(n).const for n in inst.args) and d.chance(self.described_chance):
+            if any(s.input(n).const for n in inst.args) and d.chance(self._described_chance):
                 inst.attrs["@updatable"] = True
         return inst
 

@@ -81,7 +81,8 @@ class Onnx(Dialect):
     extension = ".onnx"
     opsets = tuple(sorted(schemas.releases()))
     max_rank = 6
-    dynamic_chance = 10  # one instance in so many declares symbolic dimensions
+    own = frozenset({"at"})
+    _dynamic_chance = 10  # one instance in so many declares symbolic dimensions
     declares_extents = True
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
@@ -112,7 +113,7 @@ class Onnx(Dialect):
         if touch is None:
             touch = self._touches[version.key] = _Touch(version)
         self._finish_attrs(version, d, inst, touch)
-        if d.chance(self.dynamic_chance):
+        if d.chance(self._dynamic_chance):
             for x in _tensors(inst):
                 if not x.const and x.kind == "tensor" and x.shape:
                     x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])

@@ -15,7 +15,7 @@ from harness.core.dtypes import BY_NAME
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Evaluation, Sampling
+from harness.declare import Dialect, Evaluation, OpVersion, Sampling
 from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build
@@ -34,12 +34,18 @@ class Passes(Dialect):
     allow_empty = False
     const_chance = 0
     package_size = 1  # passes look at the whole program
-    # A program is not a signature: what makes one invalid is the business of the ops in it.
-    unsayable_rules = ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
+    own = frozenset({"declare"})
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """A program is not a signature: what makes one invalid is the business of the ops in it."""
+        return ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
 
     def __init__(self, package: str) -> None:
         super().__init__(package)
         self.watched: dict[str, str] = {}  # what each pass promises to change
+
+    def marker(self, opset: Any) -> str:
+        return "passes"
 
     def declare(
         self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops"

@@ -14,7 +14,7 @@ from typing import Any
 from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Attr, Dialect, Evaluation, OpSchema, Sampling, Slot
+from harness.declare import Attr, Dialect, Evaluation, OpSchema, OpVersion, Sampling, Slot
 from harness.declare.dialect import Results
 from harness.declare.interpreter import Watch
 from suites.onnx import dialect as onnx
@@ -35,8 +35,11 @@ class Rewrites(Dialect):
     const_chance = 0
     package_size = 1  # an optimiser looks at the whole graph
     declares_results = True
-    # A program is not a signature: what makes one invalid is the business of the ops in it.
-    unsayable_rules = ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
+    own = frozenset({"declare"})
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """A program is not a signature: what makes one invalid is the business of the ops in it."""
+        return ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
 
     def __init__(self, package: str) -> None:
         super().__init__(package)

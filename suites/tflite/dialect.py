@@ -65,9 +65,6 @@ class TfLite(Dialect):
     rerun_every = 10
     declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
-    # An option table has no place for an unknown option.  The dialect's element types are what a runtime must take;
-    # more is no fault.  Index operands of one operator need not share their type.
-    unsayable_rules = ("unknown-attribute", "type:", "tied-type:I", "tied-type:W", "tied-type:B")
 
     def declared(self, entry: Entry) -> None:
         """Of the fused activations, SIGN_BIT is defined nowhere and TANH in the recurrent operators alone: the
@@ -80,6 +77,11 @@ class TfLite(Dialect):
     def order(self, version: Any) -> Any:
         """Versions compare by number; the form is told by the domain."""
         return schemas.number_of(version)
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """An option table has no place for an unknown option.  The dialect's element types are what a runtime must
+        take; more is no fault.  Index operands of one operator need not share their type."""
+        return ("unknown-attribute", "type:", "tied-type:I", "tied-type:W", "tied-type:B")
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
