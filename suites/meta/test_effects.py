@@ -86,6 +86,7 @@ WITHOUT_EFFECT = {
     "tflite/*LSTM/* kernel_type": "tells two operators apart",
     "tflite/DEPTHWISE_CONV_2D/* depth_multiplier": "schema.fbs: redundant, ignored",
     "tflite/HASHTABLE/* table_id": "a name",
+    "tflite/MaxUnpooling2D/* padding": "of the pooling before; the kernel computes extents and places without it",
     "tflite/SPARSE_TO_DENSE/* validate_indices": _RIGHT,
     "tflite/STABLEHLO_COMPOSITE/* composite_*": "what the composition is called; the decomposition is run",
     "tflite/STABLEHLO_COMPOSITE/* name": "what the composition is called; the decomposition is run",

@@ -1,4 +1,4 @@
-"""TFLite (LiteRT) builtin operators: schema facts, entries, model builder, parser, whole-model interpreter."""
+"""TFLite (LiteRT) operators, builtin and custom: schema facts, entries, builder, parser, whole-model interpreter."""
 
 from suites.tflite.dialect import Session, TfLite
 

@@ -17,10 +17,10 @@ from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect
+from harness.declare import Dialect, OpSchema
 from harness.declare.dialect import Results
+from suites.tflite import custom, shapes, sparsity
 from suites.tflite import flatbuffers as fb
-from suites.tflite import shapes, sparsity
 from suites.tflite.quantisation import output_types
 from suites.tflite.resources import identity
 from suites.tflite.schemas import newest, number_of
@@ -50,6 +50,7 @@ TYPES = {
 }
 RESOURCE = 13
 CODES = fb.ENUMS["BuiltinOperator"]
+_UNIONS = {1: ("builtin_options", "builtinOptions"), 2: ("builtin_options2", "builtinOptions2")}
 
 
 def pack(array: np.ndarray, d: DType) -> bytes:
@@ -78,7 +79,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.buffers: list[dict[str, Any]] = [{}]
-        self.codes: dict[tuple[int, int], int] = {}
+        self.codes: dict[tuple[int, int, str], int] = {}
         self.subgraphs: list[dict[str, Any]] = []
         self.blocks: dict[str, int] = {}
 
@@ -129,34 +130,41 @@ class Writer:
     def operator(
         self,
         g: dict[str, Any],
-        code: int,
+        schema: OpSchema,
         version: int,
         inputs: list[int],
         outputs: list[int],
-        table: str | None = None,
-        options: dict[str, Any] | None = None,
-        union: int = 1,
-        between: Sequence[dict[str, Any]] = (),
+        attrs: dict[str, Any],
     ) -> None:
-        """between: parameters of 16-bit tensors that hold what the operator computes on its way."""
-        key = (code, version)
+        """A node of the version of ``schema`` with the options that ``attrs`` holds."""
+        name, table = schema.extra.get("custom", ""), schema.extra["options"]
+        own = custom.pack(name, attrs) if name else options(self, schema, attrs)  # blocks are written first
+        key = (schema.extra["code"], version, name)
         index = self.codes.setdefault(key, len(self.codes))
         node: dict[str, Any] = {"opcode_index": index, "inputs": inputs, "outputs": outputs}
-        if between:
-            name, first = "between{}", len(g["tensors"])
+        between = attrs.get("@intermediates", ())
+        if between:  # parameters of 16-bit tensors that hold what the operator computes on its way
+            first = len(g["tensors"])
             node["intermediates"] = [
-                self.tensor(g, name.format(first + k), TYPES["i16"], (), q) for k, q in enumerate(between)
+                self.tensor(g, f"between{first + k}", TYPES["i16"], (), q) for k, q in enumerate(between)
             ]
-        if table is not None:
-            field = "builtin_options" if union == 1 else "builtin_options2"
-            node[field + "_type"] = fb.union_number("builtinOptions" if union == 1 else "builtinOptions2", table)
-            node[field] = options or {}
+        if name:
+            node["custom_options"] = own
+        elif table is not None:
+            field, members = _UNIONS[schema.extra["union"]]
+            node[field + "_type"] = fb.union_number(members, table)
+            node[field] = own
         g["operators"].append(node)
 
     def encode(self) -> bytes:
         codes = [
-            {"deprecated_builtin_code": min(code, 127), "version": version, "builtin_code": code}
-            for code, version in self.codes
+            {
+                "deprecated_builtin_code": min(code, 127),
+                "version": version,
+                "builtin_code": code,
+                **({"custom_code": name} if name else {}),
+            }
+            for code, version, name in self.codes
         ]
         return fb.encode(
             "Model",
@@ -267,14 +275,11 @@ def _add(
             names.append(name)
         w.operator(
             g,
-            schema.extra["code"],
+            schema,
             number_of(inst.version),
             inputs,
             outs,
-            schema.extra["options"],
-            options(w, schema, inst.attrs),
-            schema.extra["union"],
-            inst.attrs.get("@intermediates", ()),
+            inst.attrs,
         )
     g["outputs"].extend(outs)
     return run_time, names
@@ -428,12 +433,9 @@ def nodes(
             outs.append(known[name])
         w.operator(
             g,
-            schema.extra["code"],
+            schema,
             number_of(node.version or schema.version),
             ins,
             outs,
-            schema.extra["options"],
-            options(w, schema, node.attrs),
-            schema.extra["union"],
-            node.attrs.get("@intermediates", ()),
+            node.attrs,
         )

@@ -15,8 +15,8 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import FormatError
 from harness.core.instance import Arg
+from suites.tflite import custom, schemas
 from suites.tflite import flatbuffers as fb
-from suites.tflite import schemas
 from suites.tflite.builder import CODES, RESOURCE, TYPES
 from suites.tflite.quantisation import misquantised
 
@@ -36,6 +36,10 @@ def check_model(model: dict[str, Any], size: int) -> None:
         code = code_of(c)
         if code not in OPS:
             raise FormatError(f"operator_codes[{i}]: expected a builtin operator of the schema, got number {code}")
+        if OPS[code] == "CUSTOM" and op_of(c) not in custom.OPS:
+            raise FormatError(
+                f"operator_codes[{i}].custom_code: expected {' or '.join(custom.OPS)}, got {c.get('custom_code', '')!r}"
+            )
     for i, b in enumerate(model.get("buffers", [])):
         if b.get("offset", 0) > 1 and b["offset"] + b.get("size", 0) > size:
             raise FormatError(
@@ -51,6 +55,12 @@ def code_of(c: dict[str, Any]) -> int:
     return max(c.get("deprecated_builtin_code", 0), c.get("builtin_code", 0))
 
 
+def op_of(c: dict[str, Any]) -> str:
+    """Name of an operator code's operator; of a custom one, the name that the file gives it."""
+    name = OPS[code_of(c)]
+    return str(c.get("custom_code", "")) if name == "CUSTOM" else name
+
+
 def _check_graph(model: dict[str, Any], g: dict[str, Any], where: str) -> None:
     tensors = g.get("tensors", [])
     for i, t in enumerate(tensors):
@@ -64,7 +74,7 @@ def _check_graph(model: dict[str, Any], g: dict[str, Any], where: str) -> None:
         _check_indices(op.get("inputs", ()), len(tensors), f"{at}.inputs", "tensor", least=-1)
         for what in ("outputs", "intermediates"):
             _check_indices(op.get(what, ()), len(tensors), f"{at}.{what}", "tensor")
-        _check_options(model, OPS[code_of(codes[op.get("opcode_index", 0)])], op, at)
+        _check_options(model, op_of(codes[op.get("opcode_index", 0)]), op, at)
 
 
 def _check_indices(given: Iterable[Any], n: int, where: str, what: str, least: int = 0) -> None:
@@ -146,6 +156,12 @@ def _check_options(model: dict[str, Any], op: str, raw: dict[str, Any], where: s
     if not rows:
         raise FormatError(f"{where}: {op}: no kernel of the runtime takes this operator")
     schema = rows[-1]
+    if op in custom.OPS:
+        try:
+            custom.unpack(op, bytes(raw.get("custom_options", b"")))
+        except FormatError as e:
+            raise FormatError(f"{where}.{e}") from None
+        return
     field = options_of(schema)
     table = schema.extra["options"]
     kind = raw.get(f"{field}_type", 0)

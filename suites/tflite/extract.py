@@ -15,7 +15,10 @@ from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
+from suites.tflite import custom
+
 HERE = Path(__file__).parent
+CUSTOM = 32  # BuiltinOperator.CUSTOM
 _SCALARS = {
     "Bool": "bool",
     "Int8": "i8",
@@ -413,6 +416,9 @@ def write_schema(tables: dict[str, Any], enums: dict[str, Any]) -> tuple[list[di
                         "reference": v in versions[builtin]["reference"],
                     }
                 )
+    rows += [
+        custom_row(op, slots[op], domain, letters) for op in custom.OPS for domain, letters in custom_forms(slots[op])
+    ]
     no_kernel = [op for op in enums["BuiltinOperator"] if not versions[op]["all"]]
     head = {
         "dialect": "tflite",
@@ -422,6 +428,35 @@ def write_schema(tables: dict[str, Any], enums: dict[str, Any]) -> tuple[list[di
     body = ",\n".join(json.dumps(r, separators=(",", ":")) for r in rows)
     (HERE / "schema.json").write_text(json.dumps(head)[:-1] + ', "ops": [\n' + body + "\n]}\n")
     return rows, no_kernel
+
+
+def custom_forms(facts: dict[str, Any]) -> list[tuple[str, Any]]:
+    """(domain, types per letter) of a custom operator, which has one version."""
+    plain, quant, later = effective_types(facts, 1)
+    return [(domain, letters) for _, domain, letters in forms(facts, plain, quant, later)]
+
+
+def custom_row(op: str, facts: dict[str, Any], domain: str, letters: dict[str, Any]) -> dict[str, Any]:
+    """A custom operator: its code is that of all of them, ``custom`` its name in the file."""
+    return {
+        "op": op,
+        "domain": domain,
+        "version": "1q" if domain else 1,
+        "first_opset": 1,
+        "last_opset": 1,
+        "deprecated": False,
+        "inputs": facts["inputs"],
+        "outputs": facts["outputs"],
+        "attrs": list(custom.OPS[op].attributes),
+        "types": letters,
+        "later": [],
+        "code": CUSTOM,
+        "custom": op,
+        "options": None,
+        "states": [],
+        "union": 1,
+        "reference": op == "NumericVerify",
+    }
 
 
 def main() -> None:

@@ -14,10 +14,10 @@ import numpy as np
 from harness.core.dtypes import DType
 from harness.core.errors import FormatError, Unsupported, reading
 from harness.core.instance import Arg, Graph, Node
+from suites.tflite import custom, schemas, sparsity
 from suites.tflite import flatbuffers as fb
-from suites.tflite import schemas, sparsity
 from suites.tflite.builder import RESOURCE
-from suites.tflite.checks import DTYPES, OPS, check_model, code_of, member, options_of, quant_of
+from suites.tflite.checks import DTYPES, check_model, member, op_of, options_of, quant_of
 
 _BASIC = fb.ENUMS["LSTMKernelType"]["BASIC"]
 _SUB_BYTE = {"i4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "i2": ml_dtypes.int2}
@@ -69,7 +69,7 @@ class _Reader:
     def __init__(self, model: dict[str, Any], data: Any) -> None:
         self.model = model
         self.data = memoryview(data)
-        self.codes = [(OPS[code_of(c)], c.get("version", 1)) for c in model.get("operator_codes", [])]
+        self.codes = [(op_of(c), c.get("version", 1)) for c in model.get("operator_codes", [])]
         self.inside: set[int] = set()  # subgraphs that are being read: the main one and the blocks around this one
 
     def buffer(self, index: int) -> np.ndarray | None:
@@ -182,6 +182,8 @@ class _Reader:
                 node.attrs["@calls"] = n + 1
 
     def attributes(self, schema: Any, raw: dict[str, Any], seen: dict[int, Graph]) -> dict[str, Any]:
+        if "custom" in schema.extra:
+            return custom.unpack(schema.op, bytes(raw.get("custom_options", b"")))
         fields = raw.get(options_of(schema), {})
         out: dict[str, Any] = {}
         for name, value in fields.items():

@@ -35,6 +35,7 @@ UNDRAWN = {
     ("HASHTABLE_IMPORT", "plain", "values: *"): "in its program, not among its operands",
     ("HASHTABLE_FIND", "plain", "keys: i32"): "tables map int64 to strings and back: no other has a kernel",
     ("HASHTABLE_FIND", "plain", "default_value: [fi]32"): "tables map int64 to strings and back: no other has a kernel",
+    ("MaxUnpooling2D", "plain", "fused_activation_function=*"): "the kernel reads it and does nothing with it",
     ("LSH_PROJECTION", "plain", "type=UNKNOWN"): "the schema's word for a file that says nothing",
     ("REDUCE_WINDOW", "plain", "reduce_function=UNSUPPORTED"): "the schema's word for a file that says nothing",
     ("SVDF", "quantised", "feature_weights: u8"): "signed weights, as the specification asks",

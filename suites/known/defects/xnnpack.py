@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from harness.ledger.defect_models import Given, Near, Such
+from suites.semantics import perception
 from suites.semantics.quantised import fixed
+from suites.semantics.window import geometry
 
 Outputs = list[Any] | None
 
@@ -75,3 +77,30 @@ def extents_of_nothing(g: Given) -> Outputs:
         return a.ndim == due.ndim and a.size == 0 and a.shape != due.shape and list(a.shape[right]) == kept
 
     return [Such(other, np.zeros(shows, due.dtype))] if due.size == 0 else None
+
+
+def index_of_bits(g: Given) -> list[Any]:
+    """MaxPoolingWithArgmax2D: the cells of a window are counted column after column, those outside of the
+    tensor as copies of its edge, and the whole number stands in the output as the bits of a u32."""
+    kernel = (g.attr("filter_height"), g.attr("filter_width"))
+    strides = (g.attr("stride_h"), g.attr("stride_w"))
+    x = g["input"]
+    here = geometry(
+        x.shape[1:3], kernel, strides, None, None, {"SAME": "same_upper", "VALID": "valid"}[g.attr("padding")]
+    )
+    ends = [
+        max(0, (n - 1) * t + k - b - e) for n, t, k, b, e in zip(here.sizes, strides, kernel, here.pads, x.shape[1:3])
+    ]
+    edged = np.pad(x, [(0, 0), *zip(here.pads, ends), (0, 0)], "edge")
+    cells, _ = perception.windows(edged, kernel, strides, "valid")
+    order = np.arange(len(cells)).reshape(kernel).T.ravel()
+    at = np.argmax(cells[order], 0).astype(np.uint32)
+    return [g.expected[0], at.view(np.float32)]
+
+
+def index_from_bits(g: Given) -> Outputs:
+    """MaxUnpooling2D: the bits of an index are taken for a u32, which counts the cells of a window column after column;
+    what names no cell is left out."""
+    bits, (kh, kw) = g["indices"].view(np.uint32), (g.attr("filter_height"), g.attr("filter_width"))
+    rows = np.where(bits < kh * kw, bits % kh * kw + bits // kh, 2**30).astype(np.float32)
+    return g.reevaluate(inputs={"indices": rows})
