@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.core import VERSION as __version__
 from harness.core.instance import Instance
-from harness.core.version import VERSION as __version__
 from harness.tolerance import Tolerance
 from harness.workers.protocol import Backend
 

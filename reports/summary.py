@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.core.errors import reading
+from harness.core.features import Pairs
 from harness.core.outcome import Verdict
-from harness.core.pairs import Pairs
 from reports.clusters import find_clusters
 from reports.records import PathLike, expand, read
 

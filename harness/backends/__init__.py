@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.workers import worker
-from harness.workers.process import BackendError
+from harness.workers.spec import BackendError
 
 __all__ = ["BackendError", "direct"]
 

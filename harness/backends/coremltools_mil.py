@@ -1,17 +1,15 @@
-"""coremltools on Linux: value inference, type inference, a round trip through the file, lowering, passes.
+"""coremltools on Linux: value inference, type inference, a round trip through the file, passes.
 
 This file runs inside a worker: it imports NumPy and coremltools, nothing of ours.  Models come as format ``mil``, plain
 programs (``coremltools_program.py``).  The executing ways hand the program that coremltools made to the interpreter of
-the dialect (``mil``, ``nn``), found by its entry point: coremltools itself cannot run anything here.
+the dialect, found by its entry point: coremltools itself cannot run anything here.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import glob
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -24,19 +22,6 @@ program = sibling("coremltools_program", __spec__)
 mb, types = program.mb, program.types
 
 from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402 - quietly imported before
-
-
-@functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8
-def interpreter(name):
-    """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
-    from importlib import metadata
-
-    found, group = metadata.entry_points(), "opconform.dialects"
-    points = found.select(group=group) if hasattr(found, "select") else found.get(group, ())
-    for p in points:
-        if p.name == name:
-            return p.load().run_model
-    raise Unsupported(f"the dialect {name!r} is not installed in this environment")
 
 
 def _shape_of(v, values=None):
@@ -55,17 +40,20 @@ def _shape_of(v, values=None):
     return out
 
 
-def _np(dtype):
+def np_type(dtype):
     known = {"f16": "f2", "f32": "f4", "bool": "?", "c64": "c8"}
     return np.dtype(known.get(dtype) or dtype[0] + str(int(dtype[1:]) // 8))
+
+
+# coremltools makes a class of every tensor type and keeps it for ever (``types.type_tensor.memoize``).  A type with
+# symbols is new in each model: 10 to 15 KiB a model, so that a process grows by 30 MiB before it gives way.
+RECYCLE = 2000
 
 
 class _Base:
     formats = ("mil",)
     family = "coremltools"
-    # coremltools makes a class of every tensor type and keeps it for ever (``types.type_tensor.memoize``).  A type with
-    # symbols is new in each model: 10 to 15 KiB a model, so that a process grows by 30 MiB before it gives way.
-    recycle = 2000
+    recycle = RECYCLE
 
     def version(self):
         return program.ct.__version__
@@ -166,7 +154,7 @@ def _elements(v, symbols):
     if v.sym_val is None or name in ("str", "c64", "i4", "u4", "u2"):
         return None
     some = np.asarray(v.sym_val, object)
-    value, mask = np.zeros(some.shape, _np(name)), np.zeros(some.shape, bool)
+    value, mask = np.zeros(some.shape, np_type(name)), np.zeros(some.shape, bool)
     for at in np.ndindex(some.shape):
         x = some[at]
         if hasattr(x, "subs"):
@@ -270,7 +258,7 @@ class RoundTrip(_Base):
         h, consts = program.unpack(model)
         if any(not i[2] for i in h["inputs"]):
             raise Unsupported("an ML program has no inputs of rank 0")
-        run = interpreter("mil")
+        run = program.interpreter("mil")
         whole = h["outputs"]
         complex_ops = any(op.startswith("complex") for op, _, _ in h["ops"])
         h, split = program.split_complex(h, True) if complex_ops else (h, [])
@@ -301,78 +289,8 @@ class RoundTrip(_Base):
         return {n: got[n] for n in whole}
 
 
-_NOT_IN_NN = re.compile(
-    r"not supported in 'neuralnetwork|doesn't support dynamic|Unsupported mode for Pad|greater than 1"
-)
-
-
-class NeuralNetwork(_Base):
-    """Lowered to a NeuralNetwork spec, which our NeuralNetwork interpreter executes."""
-
-    name = "coremltools-nn"
-
-    def load(self, model, format):
-        from coremltools.converters.mil.backend.nn.load import load as lower
-        from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
-
-        h, consts = program.unpack(model)
-        if h["opset"] != "ios15":
-            raise Unsupported("the NeuralNetwork back end takes the ops of iOS 15 and before")
-        if any(not i[2] for i in h["inputs"]):
-            raise Unsupported("a neural network has no inputs of rank 0")
-        if not h["inputs"]:
-            raise Unsupported("a neural network has inputs")
-        if any(0 in i[2] for i in h["inputs"]):
-            raise Unsupported("a neural network has no empty inputs")
-        for c in consts:
-            _f32_holds(c)
-        if any(i[1] not in ("f32", "i32", "bool") for i in h["inputs"]):
-            raise Unsupported("a neural network computes in f32")
-        run = interpreter("nn")
-        try:
-            prog = program.build(h, consts, opset=program.AvailableTarget.iOS14)
-        except ValueError as e:
-            if "No available version" not in str(e):
-                raise
-            raise Unsupported("the op is newer than neural networks") from None
-        wants = [(program.ours(v.dtype), tuple(v.shape) == ()) for v in prog.functions["main"].outputs]
-        prog.functions["main"].input_types = []
-        try:
-            with _quiet():
-                PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline("backend_neuralnetwork"))
-                spec = lower(prog)
-        except Exception as e:
-            if isinstance(e, NotImplementedError) or _NOT_IN_NN.search(str(e)):
-                raise Unsupported(str(e) or "not implemented in the lowering to a neural network") from None
-            raise
-        names = [o.name for o in spec.description.output]
-        return run, spec.SerializeToString(), names, list(zip(h["outputs"], wants))
-
-    def run(self, handle, inputs):
-        run, model, names, wants = handle
-        for v in inputs.values():
-            _f32_holds(v)
-        floats = {k: np.asarray(v, np.float32) for k, v in inputs.items()}
-        got = dict(zip(names, run(model, floats)))
-        out = {}
-        for (n, (dtype, scalar)), theirs in zip(wants, names):
-            a = np.asarray(got[theirs])
-            if dtype == "i32":
-                _f32_holds(a, integers=True)
-            a = a.astype(_np(dtype)) if dtype != "f32" else np.asarray(a, np.float32)
-            out[n] = a.reshape(()) if scalar and a.size == 1 else a  # it has no rank 0
-        return out
-
-
-def _f32_holds(a, integers=False):
-    """Neural networks carry integers in f32, which is exact up to 2**24."""
-    a = np.asarray(a)
-    if (integers or a.dtype.kind in "iu") and a.size and np.abs(a.astype(np.float64)).max() > 2**24:
-        raise Unsupported("a neural network carries integers in f32")
-
-
 @contextlib.contextmanager
-def _quiet():
+def quietly():
     """Progress bars and prints of the converters go nowhere."""
     old = sys.stdout, sys.stderr
     with open(os.devnull, "w") as null:
@@ -395,7 +313,7 @@ class Passes(_Base):
         self.passes = sibling("coremltools_passes", __spec__)
 
     def load(self, model, format):
-        run = interpreter("mil")
+        run = program.interpreter("mil")
         after, fired, perms = self.apply(model)
         h, now = program.unpack(model)[0], program.unpack(after)[0]["inputs"]
         if len(now) != len(h["inputs"]):
@@ -420,7 +338,7 @@ class Passes(_Base):
         self.passes.prepare(prog, h, program.builtin)
         look, compare = self.passes.WATCHED[h.get("watch", "ops")]
         before = look(prog.functions["main"])
-        with _quiet():
+        with quietly():
             self.passes.run(prog, h)
         prog.validate()
         function = h.get("function", "main")

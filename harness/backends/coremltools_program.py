@@ -1,7 +1,7 @@
 """Plain programs and coremltools' own, both ways.
 
-Part of the worker files ``coremltools_mil.py`` and ``coreml.py``, which load it: it imports NumPy and coremltools,
-nothing of ours.  A plain program is what ``suites/mil/plain.py`` documents:
+Part of the worker files ``coremltools_mil.py``, ``coremltools_nn.py`` and ``coreml.py``, which load it: it imports
+NumPy, coremltools and the worker, nothing else of ours.  A plain program is what ``suites/mil/plain.py`` documents:
 
     b"MILP" | u32 header length | header JSON | arrays
     header = {"opset": "ios17", "inputs": [[name, dtype, shape, kind]], "consts": [[dtype, shape, offset]],
@@ -12,12 +12,14 @@ nothing of ours.  A plain program is what ``suites/mil/plain.py`` documents:
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
 import struct
 
 import numpy as np
+from opconform_worker import Unsupported
 
 
 def _load_coremltools():
@@ -313,3 +315,16 @@ def read(prog, function="main"):
     version = f.opset_version or AvailableTarget.iOS15
     h = {"opset": version.name.replace("iOS", "ios"), "inputs": inputs, "ops": ops, "outputs": outs}
     return h, consts
+
+
+@functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8
+def interpreter(name):
+    """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
+    from importlib import metadata
+
+    found, group = metadata.entry_points(), "opconform.dialects"
+    points = found.select(group=group) if hasattr(found, "select") else found.get(group, ())
+    for p in points:
+        if p.name == name:
+            return p.load().run_model
+    raise Unsupported(f"the dialect {name!r} is not installed in this environment")

@@ -6,7 +6,10 @@ meaning; the kernels themselves are judged against definition loops and multi-pr
 
 from __future__ import annotations
 
+import socket
 from typing import Any
+
+from harness.workers import worker
 
 
 class Native:
@@ -23,7 +26,7 @@ class Native:
 
     def version(self) -> str:
         import native_ref
-        from harness.core.version import VERSION
+        from harness.core import VERSION
 
         return f"{VERSION} {native_ref.isa}"
 
@@ -40,3 +43,23 @@ class Native:
     def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         d, model, outputs = handle
         return dict(zip(outputs, d.run_model(model, inputs)))
+
+
+def serve(fd: int) -> None:
+    """Run models for a worker in another Python, which has nothing of ours: one request and one answer at a time on a
+    socket, until its other end is closed.  The worker starts this as ``python -c "..."`` of the host's own Python."""
+    from harness.declare import registry
+
+    sock = socket.socket(fileno=fd)
+    while (frame := worker.recv_frame(sock)) is not None:
+        header, payload = frame[:2]
+        reader, out = worker.Reader(payload), worker.Writer()
+        try:
+            dialect = registry.dialect(header["dialect"])
+            model = reader.bytes(header["model"])
+            inputs = dict(zip(header["names"], map(reader.get, header["values"])))
+            names = dialect.parse(model).outputs
+            answer = {"names": list(names), "values": [out.put(v) for v in dialect.run_model(model, inputs)]}
+        except Exception as e:
+            answer, out = {"error": worker.named(e)}, worker.Writer()
+        worker.send_frame(sock, answer, out.parts, out.size)

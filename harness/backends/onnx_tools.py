@@ -220,10 +220,10 @@ def _reference() -> Any:
     """The socket of a process that runs models with the reference."""
     home = json.loads(os.environ["OPCONFORM_HOST"])
     ours, theirs = socket.socketpair()
-    code = f"import sys; sys.path[:] = {home['path']!r}; from harness.backends.interpreter import main; "
+    code = f"import sys; sys.path[:] = {home['path']!r}; from harness.backends.native import serve; "
     with theirs:
         subprocess.Popen(
-            [home["python"], "-c", code + f"main({theirs.fileno()})"],
+            [home["python"], "-c", code + f"serve({theirs.fileno()})"],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
         )

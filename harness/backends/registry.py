@@ -18,8 +18,8 @@ from typing import Any
 from harness.core.errors import OpconformError, UsageError
 from harness.core.outcome import Model, Status
 from harness.workers.pool import BackendHandle
-from harness.workers.process import HERE_ONLY, Place, Spec
 from harness.workers.source import stated
+from harness.workers.spec import HERE_ONLY, Place, Spec
 from harness.workers.unwritten import compared
 from harness.workers.wire import Job
 
@@ -57,7 +57,7 @@ BUILTIN: dict[str, Spec] = {
         _spec("coremltools-types", "coremltools_mil.py", "Types"),
         _spec("coremltools-symbolic", "coremltools_mil.py", "Symbolic"),
         _spec("coremltools-roundtrip", "coremltools_mil.py", "RoundTrip"),
-        _spec("coremltools-nn", "coremltools_mil.py", "NeuralNetwork"),
+        _spec("coremltools-nn", "coremltools_nn.py", "NeuralNetwork"),
         _spec("coremltools-passes", "coremltools_mil.py", "Passes"),
         Spec("native-ref", "Native", module="harness.backends.native", on_request=True),
         _spec("coreml-cpu", "coreml.py", "CoreMl", units="CPU_ONLY"),

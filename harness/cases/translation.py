@@ -13,8 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, I32, I64, DType, int_range, of
-from harness.core.errors import OpconformError, Unsupported
+from harness.cases.translated_tensors import (
+    Arrays,
+    Untranslatable,
+    as_drawn,
+    same,
+    short,
+    slot_arrays,
+    spelled,
+    taken,
+    types_of,
+)
+from harness.core.dtypes import I32, I64, DType, of
+from harness.core.errors import OpconformError
 from harness.core.instance import Arg, Instance
 from harness.declare.codec import Build, Call, Slotted
 from harness.declare.dialect import Dialect
@@ -22,12 +33,6 @@ from harness.declare.expected import Expected
 from harness.declare.op_version import OpVersion
 from harness.declare.semantics import Semantics
 from harness.generate.draw import Draw, T
-
-Arrays = dict[str, Any]
-
-
-class Untranslatable(Unsupported):
-    """The instance cannot be said in the other dialect; the text says why."""
 
 
 class _Plainest:
@@ -93,7 +98,7 @@ class Translation:
         return found[-1] if found else None
 
     def twins_of(self, v: OpVersion, inst: Instance) -> list[OpVersion]:
-        """Versions that an instance of ``v`` may be said in, at least one.  Raises Uncrossable."""
+        """Versions that an instance of ``v`` may be said in, at least one.  Raises Untranslatable."""
         title = self.target.title
         if inst.rule is not None:
             raise Untranslatable("an instance that breaks a rule has no meaning to ask for elsewhere")
@@ -110,7 +115,7 @@ class Translation:
         """The op version, instance and data that ask the same of the target.
 
         draws, expected: arrays of the slots and the reference's outputs, one of each per data draw.  Raises
-        Uncrossable."""
+        Untranslatable."""
         twins = self.twins_of(v, inst)
         read = [v.decode(v.dialect.call_of(inst, arrays, v)) for arrays in draws]
         why = ""
@@ -131,11 +136,11 @@ class Translation:
         read: Sequence[tuple[Arrays, Arrays]],
         expected: Sequence[Sequence[Expected]],
     ) -> tuple[OpVersion, Instance, list[Arrays]]:
-        given = [_given(twin, tensors) for tensors, _ in read]
+        given = [taken(twin, tensors) for tensors, _ in read]
         (tensors, types), params = given[0], read[0][1]
         opset = self._opset(twin)
         d = Draw(_Plainest(), twin, opset, twin.entry.spelling.fixed, types)
-        b = _Build(twin, d, {**{n: _as_drawn(x) for n, x in tensors.items()}, **params})
+        b = _Build(twin, d, {**{n: as_drawn(x) for n, x in tensors.items()}, **params})
         for name, codec in twin.tensor_codecs.items():
             x = tensors.get(name)
             if x is None:
@@ -143,7 +148,7 @@ class Translation:
             const = _is_const(v, inst, name)
             if isinstance(codec, Slotted):
                 for one in x if isinstance(x, list) else (x,):
-                    shape = np.shape(_spelled(codec, one))
+                    shape = np.shape(spelled(codec, one))
                     b.tensor(codec.slot, T(shape, "small", of(one), const), codec.const)
             else:
                 codec.encode(T(x.shape, dtype=of(x), const=const, values=list(x.ravel())), b)
@@ -152,29 +157,29 @@ class Translation:
         made = Instance(self.target.name, twin.op, twin.version, opset, b.attrs, b.args, inst.outs)
         made = self.target.finish(twin, d, made)
         _within_limits(self.target, twin, made)
-        data = [_data(twin, made, one) for one, _ in given]
+        data = [slot_arrays(twin, made, one) for one, _ in given]
         for arrays, (put, _), (meant, wanted), results in zip(data, given, read, expected):
             call = self.target.call_of(made, arrays, twin)
             twin.hold_stated(call)
             got, got_params = twin.decode(call)
             for name, x in put.items():
                 if not same(x, got.get(name)):
-                    raise Untranslatable(f"{twin.key} cannot say {name} = {_short(x)}")
+                    raise Untranslatable(f"{twin.key} cannot say {name} = {short(x)}")
             lost = [n for n, x in wanted.items() if not same(x, got_params.get(n))]
-            plain = not lost and all(_types_of(put[n]) == _types_of(x) for n, x in meant.items())
+            plain = not lost and all(types_of(put[n]) == types_of(x) for n, x in meant.items())
             try:
                 _check_outputs(v, twin, call, results, plain)
             except OpconformError:  # also where the reference refuses what is left
                 if not lost:
                     raise
-                raise Untranslatable(f"{twin.key} cannot say {lost[0]} = {_short(wanted[lost[0]])}") from None
+                raise Untranslatable(f"{twin.key} cannot say {lost[0]} = {short(wanted[lost[0]])}") from None
         if self.target.declares_outputs:
             made.attrs["@outputs"] = [{"dtype": e.dtype.name} for e in expected[0]]
         return twin, made, data
 
 
 def _check_outputs(v: OpVersion, twin: OpVersion, call: Call, expected: Sequence[Expected], plain: bool) -> None:
-    """Raise Uncrossable where the twin's outputs are others.
+    """Raise Untranslatable where the twin's outputs are others.
 
     plain: the meaning is asked for the very same thing.  Then its result is the same, and only what the entries do to
     it remains; else the twin's own reference has to give the same values."""
@@ -199,84 +204,8 @@ def _adds(v: OpVersion) -> bool:
     return v.entry.spelling.out is not None or type(v.dialect).round is not Dialect.round
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equal to the last bit, lists and tuples alike; NaN equals NaN."""
-    if a is None or b is None:
-        return a is b
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        a, b = np.asarray(a), np.asarray(b)
-        if a.dtype != b.dtype or a.shape != b.shape:
-            return False
-        if a.dtype.kind == "O":
-            return list(a.ravel()) == list(b.ravel())
-        if a.tobytes() == b.tobytes():
-            return True
-        if a.dtype.kind != "f":
-            return False
-        nan = np.isnan(a) & np.isnan(b)  # whatever its sign and payload
-        return bool(np.all(nan | ((a == b) & (np.signbit(a) == np.signbit(b)))))
-    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
-        if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
-            return False
-        return all(same(x, y) for x, y in zip(a, b))
-    if isinstance(a, float) and isinstance(b, float) and a != a:
-        return b != b
-    return bool(a == b)
-
-
-def _given(twin: OpVersion, tensors: Arrays) -> tuple[Arrays, dict[str, DType]]:
-    """The tensors as the twin can be given them, and its type names bound by them.
-
-    Indices may change their type where the twin lacks it: they are numbers, not data.  Raises Uncrossable for a type
-    that the twin does not take."""
-    types: dict[str, DType] = {}
-    out: Arrays = {}
-    for name, x in tensors.items():
-        codec = twin.tensor_codecs.get(name)
-        if x is None:
-            out[name] = None
-            continue
-        if codec is None:
-            raise Untranslatable(f"{twin.key} has no operand for {name}")
-        slot = twin.schema.input(codec.slot) if isinstance(codec, Slotted) else None
-        ones = []
-        for one in x if isinstance(x, list) else (x,):
-            if not isinstance(one, (np.ndarray, np.generic)):
-                raise Untranslatable(f"{name} is no tensor")
-            a = np.asarray(one)
-            if slot is not None:
-                allowed = twin.candidates.get(slot.element) or twin.schema.dtypes(slot.element)
-                if twin.meaning is not None and twin.meaning.tensors[name].kind == "int":
-                    a = _as_index(a, allowed)
-                have = of(a)
-                if have not in allowed:
-                    raise Untranslatable(f"{twin.key} takes no {have} for {slot.name}")
-                if types.setdefault(slot.element, have) is not have:
-                    told = f"{types[slot.element]} and {have}"
-                    raise Untranslatable(f"{twin.key} wants one type {slot.element}, got {told}")
-            ones.append(a)
-        out[name] = ones if isinstance(x, list) else ones[0]
-    return out, types
-
-
-def _as_index(a: np.ndarray, allowed: Sequence[DType]) -> np.ndarray:
-    """Integers in the first allowed type that holds them all, unless theirs is allowed."""
-    if of(a) in allowed or a.dtype.kind not in "iu":
-        return a
-    for d in allowed:
-        if d.kind in "iu":
-            lo, hi = int_range(d)
-            if not a.size or (lo <= int(a.min()) and int(a.max()) <= hi):
-                return a.astype(d.np)
-    return a
-
-
-def _types_of(x: Any) -> Any:
-    return [_types_of(one) for one in x] if isinstance(x, list) else None if x is None else of(np.asarray(x))
-
-
 def _within_limits(target: Dialect, twin: OpVersion, inst: Instance) -> None:
-    """Raise Uncrossable where the instance lies outside what the target declares of its attributes and tensors."""
+    """Raise Untranslatable where the instance lies outside what the target declares of its attributes and tensors."""
     for attr in twin.schema.attrs.values():
         if attr.required and attr.name not in inst.attrs:
             raise Untranslatable(f"{twin.key} needs {attr.name}, which the meaning does not know")
@@ -296,61 +225,7 @@ def _within_limits(target: Dialect, twin: OpVersion, inst: Instance) -> None:
                 raise Untranslatable(f"{target.title} has no empty tensors")
 
 
-def _data(twin: OpVersion, inst: Instance, tensors: Arrays) -> Arrays:
-    """Arrays of every slot: the tensors in the twin's layout, literals as written."""
-    out: Arrays = {}
-    by_slot: dict[str, list[Any]] = {}
-    for name, codec in twin.tensor_codecs.items():
-        x = tensors.get(name)
-        if x is not None and isinstance(codec, Slotted):
-            ones = x if isinstance(x, list) else [x]
-            by_slot.setdefault(codec.slot, []).extend(_spelled(codec, one) for one in ones)
-    for slot, a in inst.args.items():
-        given = by_slot.get(slot)
-        if given is not None:
-            out[slot] = given if isinstance(a, list) else given[0]
-        else:
-            out[slot] = [_literal(x) for x in a] if isinstance(a, list) else _literal(a)
-    return out
-
-
-def _literal(a: Arg) -> np.ndarray:
-    if a.values is None:
-        raise Untranslatable("an operand that the meaning does not know")
-    d = a.dtype if isinstance(a.dtype, DType) else BY_NAME[a.dtype]
-    return np.array(a.values, d.np).reshape(a.shape)
-
-
-def _spelled(codec: Slotted, a: np.ndarray) -> np.ndarray:
-    """The array that ``codec.to_ours`` reads as ``a``: the change of layout undone, whatever movement it is."""
-    if codec.to_ours is None:
-        return a
-    if codec.to_theirs is None:
-        raise Untranslatable(f"the layout of {codec.slot} is read one way only")
-    shape = tuple(codec.to_theirs(a.shape))
-    if int(np.prod(shape)) != a.size:
-        raise Untranslatable(f"the layout of {codec.slot} holds another number of elements")
-    at = np.asarray(codec.to_ours(np.arange(a.size).reshape(shape)))
-    if at.shape != a.shape:
-        raise Untranslatable(f"the layout of {codec.slot} cannot be undone for {list(a.shape)}")
-    out = np.empty(a.size, a.dtype)
-    out[at.ravel()] = a.ravel()
-    return out.reshape(shape)
-
-
-def _as_drawn(x: Any) -> Any:
-    """A tensor as encoders of parameters see their neighbours."""
-    if isinstance(x, list):
-        return [_as_drawn(one) for one in x]
-    return x if x is None else T(np.shape(x), dtype=of(np.asarray(x)))
-
-
 def _is_const(v: OpVersion, inst: Instance, name: str) -> bool:
     codec = v.tensor_codecs.get(name)
     a: Any = inst.args.get(codec.slot) if isinstance(codec, Slotted) else None
     return isinstance(a, Arg) and a.const
-
-
-def _short(v: Any) -> str:
-    text = f"{of(v)}{list(v.shape)}" if isinstance(v, np.ndarray) else repr(v)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -34,7 +34,7 @@ class Version(argparse.Action):
     """Prints the version and ends."""
 
     def __call__(self, parser: Any, *_: object, **__: object) -> None:
-        from harness.core.version import VERSION
+        from harness.core import VERSION
 
         say(f"opconform {VERSION}")
         parser.exit()
@@ -156,7 +156,7 @@ def selected(args: argparse.Namespace) -> Any:
 
 def placed(args: argparse.Namespace) -> Any:
     """Where the backends run."""
-    from harness.workers.process import Place
+    from harness.workers.spec import Place
 
     return Place(args.backend_python, args.backend_cpu)
 

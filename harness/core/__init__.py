@@ -2,3 +2,7 @@
 
 Imports nothing of ours.
 """
+
+from importlib import metadata
+
+VERSION = metadata.version("opconform")  # ``pyproject.toml`` states it; everything else reads it from the metadata

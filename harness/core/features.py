@@ -6,8 +6,10 @@ Both sides must use the same words, so they live here: the engine counts them ov
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
+
+MOST_PAIRS = 20_000  # pairs of an op version: beyond those none are looked for
 
 
 def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterable[str] = ()) -> set[str]:
@@ -86,3 +88,32 @@ def _of_arg(out: set[str], slot: str, a: dict[str, Any]) -> None:
         out.add(f"{slot}: quantised per {'channel' if len(a['quant'].get('scale', [0])) > 1 else 'tensor'}")
     if "values" not in a and a.get("recipe"):
         out.add(f"{slot}: data {a['recipe'].split(':')[0]}")
+
+
+class Pairs:
+    """The number of pairs of facts that some instance has both of.
+
+    Bits are quicker than a set of all pairs.  Counting ends once there are ``MOST_PAIRS``."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._bits: dict[str, int] = {}  # fact -> a bit of its own
+        self._beside: dict[str, int] = {}  # fact -> the bits of those met with it, and its own
+
+    def meet(self, facts: Collection[str]) -> bool:
+        """Take in the facts of an instance; was one of their pairs new?"""
+        if self.count >= MOST_PAIRS:
+            return False
+        bits, beside, met, twice = self._bits, self._beside, 0, 0
+        for f in facts:
+            bit = bits.get(f)
+            if bit is None:
+                bit = bits[f] = beside[f] = 1 << len(bits)
+            met |= bit
+        for f in facts:
+            new = met & ~beside[f]
+            if new:
+                beside[f] |= met
+                twice += new.bit_count()  # once from each side
+        self.count += twice // 2
+        return twice > 0

@@ -12,7 +12,7 @@ from harness.cases.result import Result
 from harness.compare import blame
 from harness.core.escape import one_line, shell, visible
 from harness.core.outcome import Verdict
-from harness.workers.process import HERE_ONLY, Place
+from harness.workers.spec import HERE_ONLY, Place
 
 NEIGHBOURS = (
     "neighbours.json"  # the instances of a model in which one goes wrong that is right alone, and of models before

@@ -14,7 +14,8 @@ from typing import Any
 
 from harness.cases.case import Case
 from harness.cases.result import Result
-from harness.cases.translation import Translation, Untranslatable, same
+from harness.cases.translated_tensors import Untranslatable, same
+from harness.cases.translation import Translation
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.learned_support import UNASKED

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import gc
-import json
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,43 +13,24 @@ from typing import Any
 from harness.cases.case import Case, draw_case
 from harness.cases.result import Result
 from harness.cases.selection import Unit
-from harness.compare import Judgement
-from harness.compare.statistics import Pool
-from harness.core.escape import shell
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.engine import joint_failure
 from harness.engine.batching import Pack
-from harness.engine.case_record import blank, record
-from harness.engine.coverage import Cover
 from harness.engine.cross_dialect import judge_cross_dialect, translate_all
 from harness.engine.learned_support import LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
+from harness.engine.run_records import OnFailure, RunRecords, RunTotals, Sink, UnitCounts
 from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle, wait_all
 
-Sink = Callable[[dict[str, Any]], None]
 # Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types
 # are new to the backends, so that what one pack teaches serves the next.
 PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
-POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
-
-
-@dataclass
-class RunTotals:
-    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases."""
-
-    tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    cases: int = 0
-    problems: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
-    failures: int = 0
-    seconds: float = 0.0
-    interrupted: bool = False
 
 
 class Engine:
@@ -60,7 +38,7 @@ class Engine:
 
     handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
     verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
-    progress: called now and then with the summary.  again: asks for a wrong answer once more before it counts.
+    progress: called now and then with the summary.  recheck: asks for a wrong answer once more before it counts.
     """
 
     def __init__(
@@ -72,21 +50,17 @@ class Engine:
         invalid: bool = True,
         ledger: Ledger | None = None,
         sink: Sink | None = None,
-        on_failure: Callable[[Result, dict[str, str]], dict[str, Any] | None] | None = None,
+        on_failure: OnFailure | None = None,
         progress: Callable[[RunTotals], None] | None = None,
         recheck: Recheck | None = None,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
-        self.ledger, self.sink, self.on_failure, self.progress = ledger, sink, on_failure, progress
-        self.recheck = recheck
-        self.summary = RunTotals()
-        self.pool = Pool()
+        self.ledger, self.progress, self.recheck = ledger, progress, recheck
         self.infos = {h.name: h.info for h in self.handles}
-        self._cover: dict[str, Cover] = defaultdict(Cover)
+        self.records = RunRecords(self.handles, self.infos, seed, ledger, sink, on_failure)
+        self.summary = self.records.summary
         self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}
-        self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by the entry's id
-        self._told: set[str] = set()  # entries and backends' remarks that the records hold already
         self._last = 0.0
 
     def recall(self, key: str, first: int, learnt: Mapping[str, Answers]) -> None:
@@ -116,7 +90,7 @@ class Engine:
         except KeyboardInterrupt:
             self.summary.interrupted = True
         self.summary.seconds += time.monotonic() - start
-        self._judge_pools()
+        self.records.pooled()
         return self.summary
 
     def judge(self, cases: Sequence[Case]) -> Iterator[Result]:
@@ -251,15 +225,13 @@ class Engine:
         at = 0
         for unit in pack.units:
             key = unit.version.key
-            rows: Counter[tuple[str, str, Verdict]] = Counter()
-            hits: Counter[tuple[str, str]] = Counter()
-            elements: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-            pooled = False
+            counts = UnitCounts()
+            cover, verdicts, elements = self.records.cover[key], counts.verdicts, counts.elements
             for case in pack.cases[at : at + unit.count]:
-                self._cover[key].meet(case)
+                cover.meet(case)
                 if case.problem:
-                    self._problem(case)
-                    rows["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
+                    self.records.problem(case)
+                    verdicts["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
                 votes: dict[str, Result | None] = {}  # None: plain agreement
                 dtype, notable = case.dtype_name, False
@@ -270,7 +242,7 @@ class Engine:
                         seen = elements[name]
                         seen[1] += case.size
                         seen[2] += 1
-                        rows[name, dtype, Verdict.AGREE] += 1
+                        verdicts[name, dtype, Verdict.AGREE] += 1
                         self.learned_support[name].agreed(case)
                         continue
                     judged = self._verdict(pack, name, case)
@@ -279,19 +251,10 @@ class Engine:
                     if together and not judged.verdict.bad:
                         judged = together.get((name, id(case)), judged)
                     votes[name] = judged
-                    rows[name, dtype, judged.verdict] += 1
-                    if judged.judgement is not None and judged.judgement.verdict is not Verdict.UNKNOWN:
-                        seen = elements[name]
-                        seen[0] += judged.judgement.unjudged
-                        seen[1] += case.size
-                        seen[2] += 1
-                        seen[3] += judged.verdict is Verdict.UNINFORMATIVE
-                    entry = judged.known or judged.ambiguity
-                    if entry is not None and judged.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
-                        hits[name, entry] += 1
+                    counts.count(judged)
                     if judged.judgement is not None and judged.judgement.sample is not None:
-                        self.pool.add((key, dtype, name), judged.judgement.sample, case)
-                        pooled = True
+                        self.records.pool.add((key, dtype, name), judged.judgement.sample, case)
+                        counts.pooled = True
                     if judged.verdict is Verdict.AGREE:
                         self.learned_support[name].agreed(judged.given, key)
                     else:
@@ -302,73 +265,8 @@ class Engine:
                         if j is not None and j.verdict is not Verdict.AGREE:
                             self._note_verdict(j, words)
             at += unit.count
-            self.summary.cases += unit.count
-            for (name, _, verdict), n in rows.items():
-                if name != "native_ref":
-                    self.summary.tally[pack.dialect.name, name][verdict.value] += n
-            tally = [[b, d, v.value, n] for (b, d, v), n in sorted(rows.items())]
-            self._close(unit, tally, hits, elements, pooled, backends)
-
-    def _close(
-        self,
-        unit: Unit,
-        tally: list[list[Any]],
-        hits: Mapping[tuple[str, str], int],
-        elements: Mapping[str, list[int]],
-        pooled: bool,
-        backends: Sequence[str],
-    ) -> None:
-        """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
-        line: it is there as a whole or not at all.
-
-        hits: verdicts by backend and id of what explains them.  elements: by backend, elements that were not judged,
-        all elements, answers to valid instances that were compared, and those of them that say too little.  In the
-        record: ``explained``, those by entries of the list; ``listed``, what a report says of these entries, once a
-        process; ``learnt``, what later stages know from the unit, backends that answered alike together; ``pooled``,
-        where it drew from a distribution that is judged over the whole run."""
-        key = unit.version.key
-        learnt: dict[str, list[Any]] = {}
-        for name in backends:
-            told = self.learned_support[name].closed(key, unit.first).to_json()
-            if told:
-                learnt.setdefault(json.dumps(told), [[], told])[0].append(name)
-        beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
-        self._told.update(beside.values())
-        more = {
-            "elements": [[name, *n] for name, n in sorted(elements.items())],
-            "cover": self._cover[key].taken(),
-            "learnt": list(learnt.values()),
-            "pooled": pooled,
-            "beside": beside,
-            **self._explained(hits),
-        }
-        if self.sink is None:
-            return
-        self.sink(
-            {
-                "t": "batch",
-                "key": key,
-                "opset": unit.opset,
-                "first": unit.first,
-                "count": unit.count,
-                "tally": tally,
-                **{name: value for name, value in more.items() if value},
-            }
-        )
-
-    def _explained(self, hits: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """The fields ``explained`` and ``listed`` of a batch."""
-        entries = {} if self.ledger is None else self.ledger.by_id
-        rows, new = list[list[Any]](), list[dict[str, Any]]()
-        for (name, id), n in sorted(hits.items()):
-            if id not in entries:  # the op version's own ambiguity, or that of a slot
-                continue
-            rows.append([name, id, n])
-            self.hits[id] += n
-            if id not in self._told:
-                self._told.add(id)
-                new.append(entries[id].told())
-        return {"explained": rows, "listed": new}
+            learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
+            self.records.unit(unit, counts, learnt)
 
     def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
@@ -386,76 +284,13 @@ class Engine:
         return out
 
     def _note_verdict(self, judged: Result, votes: dict[str, str]) -> None:
-        """Everything but plain agreement: learned_support, counts, evidence."""
-        verdict = judged.verdict
-        if verdict is Verdict.UNSUPPORTED and judged.case.index < 0 and self.ledger is not None:
+        """Learn from a verdict that is more than agreement, and put it on record."""
+        unsupported = judged.verdict is Verdict.UNSUPPORTED
+        if unsupported and judged.case.index < 0 and self.ledger is not None:
             self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if not self.infos[judged.backend].beyond(judged.case.inst.opset):  # else it says nothing about the types
             self.learned_support[judged.backend].learn(judged)
-        if judged.outcome.status is Status.HARNESS_ERROR:
-            self._note("harness", f"{judged.case.version.key} on {judged.backend}: {judged.outcome.message}")
-        elif verdict is Verdict.UNKNOWN and judged.judgement is not None:
-            self._note("bound", f"{judged.case.version.key} {judged.case.inst.id}: {judged.judgement.detail}")
-        if verdict.bad:
-            self.summary.failures += 1
-        if verdict.bad or verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS, Verdict.FLAKY, Verdict.UNKNOWN):
-            record = self.on_failure(judged, votes) if self.on_failure is not None else None
-            if record is not None and self.sink is not None:
-                self.sink(record)
-
-    def _problem(self, case: Case) -> None:
-        self._note(case.problem.split(":")[0], f"{case.version.key} case {case.index}: {case.problem}")
-        if self.sink is not None:
-            self.sink(
-                blank(
-                    case,
-                    backend="native_ref",
-                    verdict=Verdict.UNKNOWN.value,
-                    status=Status.HARNESS_ERROR.value,
-                    phase="reference",
-                    message=case.problem,
-                )
-            )
-
-    def _note(self, kind: str, text: str) -> None:
-        self.summary.problems[kind] += 1
-        self.summary.examples.setdefault(text.split(":")[0] + text.split(":")[-1][:40], text)
-
-    def _judge_pools(self) -> None:
-        """Draws of random ops, pooled over the run: what no single case could show.  Told of the first of the cases,
-        unless it is listed."""
-        found: defaultdict[tuple[str, str], list[Result]] = defaultdict(list)
-        for (key, dtype, backend), why in self.pool.failures().items():
-            case = self.pool.examples[key, dtype, backend]
-            formula = f"STATISTICAL, all draws of the run: {why}"
-            wrong = Judgement(Verdict.MISMATCH, 0, "distribution", "statistical", formula)
-            judged = Result(case, backend, Verdict.MISMATCH, Outcome(Status.VALUE, None, "run"), wrong)
-            if self.ledger is not None:
-                self.ledger.explain(judged, self.infos[backend])
-            found[key, backend].append(judged)
-        for (key, backend), all_ in found.items():
-            self.summary.failures += sum(j.verdict.bad for j in all_)
-            self.summary.tally[key.split("/")[0], backend].update(j.verdict.value for j in all_)
-            rows = [[backend, j.case.dtype_name, j.verdict.value, 1] for j in all_]
-            explained = self._explained(Counter((backend, j.known) for j in all_ if j.known is not None))
-            if self.sink is None:
-                continue
-            self.sink(
-                {
-                    "t": "batch",
-                    "key": key,
-                    "opset": all_[0].case.inst.opset,
-                    "first": POOLED,
-                    "count": 0,
-                    "tally": rows,
-                    **explained,
-                }
-            )
-            cover, place = self._cover[key], next(h.spec.place for h in self.handles if h.name == backend)
-            again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
-            again += f" --cases {cover.cases} --seed {self.seed}"
-            for j in all_:
-                self.sink(record(j, {backend: j.verdict.value}, replay=again))
+        self.records.verdict(judged, votes)
 
     def _tick(self, start: float) -> None:
         now = time.monotonic()

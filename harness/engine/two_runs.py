@@ -23,7 +23,7 @@ from harness.ledger.ledger import Ledger
 from harness.tolerance import Accepted, Statistical
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
-from harness.workers.process import BackendError, Spec
+from harness.workers.spec import BackendError, Spec
 from harness.workers.unwritten import compared
 
 DIFFERS = "the result differs between two runs of the same model"

@@ -15,6 +15,7 @@ from harness.core.escape import visible
 from harness.core.outcome import Verdict
 from harness.declare import Dialect, OpVersion, registry
 from harness.engine.case_record import paragraph
+from harness.engine.run_records import batch
 from harness.plugin import markers
 from harness.plugin.options import BENCH
 
@@ -120,14 +121,13 @@ class ConformanceItem(pytest.Item):
         bench.summary.tally[self.version.dialect.name, self.backend].update(tally)
         self.user_properties.append(("opconform", [self.version.dialect.name, self.backend, dict(tally)]))
         bench.sink(
-            {
-                "t": "batch",
-                "key": self.version.key,
-                "opset": fixed,
-                "first": 0,
-                "count": len(cases),
-                "tally": [[self.backend, str(cases[0].dtype), k, n] for k, n in tally.items()],
-            }
+            batch(
+                self.version.key,
+                fixed,
+                0,
+                len(cases),
+                {(self.backend, str(cases[0].dtype), k): n for k, n in tally.items()},
+            )
         )
         if bad or problems:
             raise ConformanceFailure(records, bad, problems)

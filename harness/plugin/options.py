@@ -13,15 +13,16 @@ from harness.backends import registry as backends
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
 from harness.declare import registry
-from harness.engine.engine import Engine, RunTotals
+from harness.engine.engine import Engine
 from harness.engine.recheck import Recheck
+from harness.engine.run_records import RunTotals, end
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 from harness.workers.pool import BackendHandle
-from harness.workers.process import Place
+from harness.workers.spec import Place
 
 
 def add(parser: pytest.Parser) -> None:
@@ -185,7 +186,7 @@ class Bench:
     def finish(self, interrupted: bool) -> None:
         """Complete the records: a worker of pytest-xdist may be gone before it is unconfigured."""
         if self.writer is not None:
-            self.writer.write({"t": "end", "interrupted": interrupted})
+            self.writer.write(end(interrupted))
             self.writer.close()
             self.writer = None
 

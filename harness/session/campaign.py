@@ -20,7 +20,7 @@ from typing import Any
 from harness.backends import registry as backends
 from harness.cases.selection import versions
 from harness.core.errors import OpconformError, UsageError
-from harness.engine.engine import RunTotals
+from harness.engine.run_records import RunTotals
 from harness.session import run_folder, session
 from harness.session.terminal import Progress
 

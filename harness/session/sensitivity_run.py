@@ -15,6 +15,7 @@ from typing import Any
 from harness.cases.selection import versions
 from harness.core.errors import UsageError
 from harness.declare import registry
+from harness.engine.run_records import end
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import measure
@@ -55,7 +56,7 @@ def run(plan: session.Plan, jobs: int, progress: Callable[[int, int], None] | No
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        writer.write({"t": "end", "interrupted": False})
+        writer.write(end(False))
     return missing
 
 

@@ -12,7 +12,7 @@ from harness.cases.result import first_words
 from harness.core.escape import one_line, visible
 from harness.core.outcome import Verdict
 from harness.engine.case_record import paragraph
-from harness.engine.engine import RunTotals
+from harness.engine.run_records import RunTotals
 
 BAD = tuple(v.value for v in Verdict if v.bad)
 JUDGED = tuple(v.value for v in Verdict if v.judged)

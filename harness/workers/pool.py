@@ -18,7 +18,8 @@ from harness.core.outcome import Outcome, Status
 from harness.workers import wire
 from harness.workers.bisection import Bisection
 from harness.workers.info import BackendInfo
-from harness.workers.process import BackendError, Spec, Zygote
+from harness.workers.process import Zygote
+from harness.workers.spec import BackendError, Spec
 from harness.workers.watch import Watch
 from harness.workers.wire import Job, JobResult, Root, Task
 

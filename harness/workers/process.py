@@ -8,8 +8,6 @@ import json
 import logging
 import mmap
 import os
-import platform
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,15 +15,13 @@ import sys
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.core.errors import FormatError, OpconformError
-from harness.core.escape import shell
+from harness.core.errors import FormatError
 from harness.workers import worker
 from harness.workers.info import declared
-from harness.workers.unwritten import PATTERNS
+from harness.workers.spec import BackendError, Spec
 from harness.workers.wire import Channel, pair
 
 WORKER = Path(__file__).with_name("worker")  # the folder that runs in the process
@@ -34,91 +30,6 @@ PARTING = 0.1  # for a serving process whose socket has closed
 START_LIMIT = 180.0  # seconds for importing the runtime, on a loaded machine
 LONG_START = 20.0  # after so many one is told whom one waits for
 LOG = logging.getLogger("opconform")
-
-
-class BackendError(OpconformError):
-    """A backend cannot be started.  missing: the package that is not installed, if that is why."""
-
-    def __init__(self, text: str, missing: str | None = None) -> None:
-        super().__init__(text)
-        self.missing = missing
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the workers of a run live.  python: another interpreter.  cpu: the name of a processor (those of
-    ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached."""
-
-    python: str | None = None
-    cpu: str | None = None
-
-    def command(self) -> list[str]:
-        """What starts an interpreter there.  Raises BackendError where the emulator is not to be had."""
-        python = self.python or sys.executable
-        if self.cpu is None:
-            return [python]
-        emulator = f"qemu-{platform.machine()}"
-        if sys.platform != "linux" or shutil.which(emulator) is None:
-            raise BackendError(f"--backend-cpu {self.cpu}: needs Linux and {emulator} (package qemu-user)")
-        return [emulator, "-cpu", self.cpu, python]
-
-    @property
-    def options(self) -> str:
-        """The same on a command line, a blank before each."""
-        given = (("--backend-python", self.python), ("--backend-cpu", self.cpu))
-        return "".join(f" {name} {shell(v)}" for name, v in given if v is not None)
-
-
-HERE_ONLY = Place()
-
-
-@dataclass(frozen=True)
-class Spec:
-    """Where a backend class is and how to create it.
-
-    file or module: the source.  cls: its name.  kwargs: of the constructor.
-    place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
-    unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
-    on_request: it is run when asked for by name only.
-    """
-
-    name: str
-    cls: str
-    file: str | None = None
-    module: str | None = None
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    place: Place = HERE_ONLY
-    env: dict[str, str] = field(default_factory=dict)
-    memory: int = 8 << 30
-    cap: int = 1 << 28
-    unwritten: int = 0
-    on_request: bool = False
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Variables that its processes are started with."""
-        return {**PATTERNS[self.unwritten], **self.env}
-
-    def config(self, log: int, page: int, mark: str) -> str:
-        fork = sys.platform == "linux" and self.place.cpu is None  # qemu-user does not always survive one
-        path = [os.getcwd()] if self.place.python else [p or os.getcwd() for p in sys.path]
-        if self.name.startswith(f"{self.module}:"):  # asked for as module:Class: also of a file in this folder
-            path.append(os.getcwd())
-        return json.dumps(
-            {
-                "file": self.file,
-                "module": self.module,
-                "class": self.cls,
-                "kwargs": self.kwargs,
-                "path": path,
-                "log": log,
-                "page": page,
-                "mark": mark,
-                "memory": self.memory,
-                "cap": self.cap,
-                "fork": fork,
-            }
-        )
 
 
 _QUIET = {

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.core import VERSION
 from harness.core.dtypes import dtype
 from harness.core.features import features
 from harness.core.instance import Arg, Instance
 from harness.core.record_format import FORMAT
-from harness.core.version import VERSION
 
 OPS: dict[str, tuple[str, list[Any], list[Any]]] = {
     # key -> family, opsets at which it is in force, dtypes

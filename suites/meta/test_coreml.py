@@ -13,7 +13,7 @@ from coremltools.models import model as module  # noqa: E402
 from harness.backends import coreml, coremltools_program  # noqa: E402
 from harness.core.outcome import Model, Status  # noqa: E402
 from harness.workers.pool import BackendHandle  # noqa: E402
-from harness.workers.process import Spec  # noqa: E402
+from harness.workers.spec import Spec  # noqa: E402
 from harness.workers.wire import Job  # noqa: E402
 
 writes_programs = pytest.mark.skipif(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.cases.translation import Translation, Untranslatable, _spelled, same
+from harness.cases.translated_tensors import Untranslatable, same, spelled
+from harness.cases.translation import Translation
 from harness.core.dtypes import F32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -124,11 +125,11 @@ def test_the_newest_opset_of_the_backend_is_kept() -> None:
 def test_layouts_and_index_types_are_undone() -> None:
     nchw = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
     codec = permuted("input", "nchw", "nhwc")
-    nhwc = _spelled(codec, nchw)
+    nhwc = spelled(codec, nchw)
     assert nhwc.shape == (2, 4, 5, 3)
     assert np.array_equal(codec.to_ours(nhwc), nchw)
     with pytest.raises(Untranslatable, match="one way"):
-        _spelled(Slotted("input", lambda x: x), nchw)
+        spelled(Slotted("input", lambda x: x), nchw)
     case = instance(
         "gather", {"axis": 0}, "ios17", x=[1.0, 2.0, 3.0], indices={"dtype": "u8", "shape": [2], "values": [2, 0]}
     )

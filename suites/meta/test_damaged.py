@@ -21,8 +21,8 @@ from harness.core.record_format import FORMAT
 from harness.declare import registry
 from harness.evidence.failure import kind_of
 from harness.session import run_folder, session
+from harness.session.replay import checked, usable
 from harness.session.resume import resumed
-from harness.session.session import checked, usable
 from suites.meta import golden
 
 WRONG: tuple[Any, ...] = (

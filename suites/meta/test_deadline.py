@@ -16,7 +16,7 @@ from harness.core.errors import RuleError, UsageError
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.limits import timed
 from harness.declare import registry
-from harness.session.session import minimize, replay
+from harness.session.replay import minimize, replay
 
 SLOW = "fits-time: expected what the reference evaluates within 1 s"
 

@@ -15,7 +15,7 @@ from harness.cases.case import draw_case
 from harness.core.errors import OpconformError
 from harness.core.instance import Instance
 from harness.declare import OpVersion, registry
-from harness.session.session import checked, usable
+from harness.session.replay import checked, usable
 
 EDITS = 3  # of each op version
 SECONDS = 20

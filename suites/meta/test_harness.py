@@ -15,8 +15,8 @@ from harness.backends import registry as backends
 from harness.cases.case import draw_case
 from harness.cases.result import Result
 from harness.cases.selection import units
+from harness.core.features import Pairs
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.core.pairs import Pairs
 from harness.engine.engine import Engine
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger

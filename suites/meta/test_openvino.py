@@ -18,7 +18,7 @@ import harness.backends
 from harness.backends import registry
 from harness.core.outcome import Status
 from harness.workers import worker
-from harness.workers.process import Place
+from harness.workers.spec import Place
 from suites.meta.runtimes import running
 from suites.meta.test_runtimes import ADD, ask, lite_model, onnx_model
 

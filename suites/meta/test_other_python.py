@@ -18,7 +18,7 @@ import harness.backends
 from harness.backends import registry
 from harness.core.outcome import Status
 from harness.workers import process, worker
-from harness.workers.process import Place
+from harness.workers.spec import Place
 from suites.meta.test_runtimes import ask, onnx_model
 
 HERE = Path(harness.backends.__file__).parent

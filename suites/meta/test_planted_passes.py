@@ -11,7 +11,7 @@ from harness.core.outcome import Verdict
 from harness.engine.engine import Engine
 from harness.generate.draw_engines import Prng, case_seed
 from harness.workers.pool import BackendHandle
-from harness.workers.process import Spec
+from harness.workers.spec import Spec
 from suites.meta.runtimes import running
 from suites.passes import dialect
 

@@ -29,10 +29,10 @@ def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None
         engine = Engine([h], seed=3, sink=out.append, ledger=ledger)
         for i in range(300):
             case = draw_case(v, v.opsets[-1], 3, i, invalid=False)
-            engine._cover[case.version.key].meet(case)
+            engine.records.cover[case.version.key].meet(case)
             draws = np.random.default_rng(i).random(100) ** power
-            engine.pool.add((KEY, "f32", "onnx-reference"), draws, case)
-        engine._judge_pools()
+            engine.records.pool.add((KEY, "f32", "onnx-reference"), draws, case)
+        engine.records.pooled()
     return engine
 
 
@@ -73,7 +73,7 @@ def test_fair_draws_are_no_failure() -> None:
 
 
 def test_a_pool_takes_no_more_than_it_needs() -> None:
-    pool = Engine([]).pool
+    pool = Engine([]).records.pool
     for i in range(3 * ENOUGH // 1000):
         pool.add(("op",), np.random.default_rng(i).random(1000), i)
     assert sum(p.size for p in pool.samples["op",]) == ENOUGH

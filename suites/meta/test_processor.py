@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import cli
-from harness.workers.process import BackendError, Place
+from harness.workers.spec import BackendError, Place
 from harness.workers.worker import processor
 from suites.meta.runtimes import running
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
 ROOT = Path(__file__).resolve().parents[2]
+LINES, MODULES = 350, 12  # of a module, and in a room, of the harness: at most
 MODULE = """
 from onnx.reference import ReferenceEvaluator
 
@@ -85,3 +87,15 @@ def test_changelog_names_this_version() -> None:
     released = [s for s in sections if s.startswith(f"[{opconform.__version__}] - ")]
     first = f"the first release will be {opconform.__version__}." in (ROOT / "CHANGELOG.md").read_text()
     assert released or first
+
+
+def test_no_module_of_the_harness_is_long() -> None:
+    lines = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in (ROOT / "harness").rglob("*.py")}
+    assert len(lines) > 100
+    assert {str(p.relative_to(ROOT)): n for p, n in lines.items() if n > LINES} == {}, "split it by meaning"
+
+
+def test_no_room_of_the_harness_has_many_modules() -> None:
+    rooms = Counter(p.parent.relative_to(ROOT) for p in (ROOT / "harness").rglob("*.py") if p.name != "__init__.py")
+    assert len(rooms) > 15
+    assert {str(room): n for room, n in rooms.items() if n > MODULES} == {}, "move what belongs elsewhere"

@@ -26,7 +26,7 @@ from harness.engine.two_runs import TwoRuns
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
-from harness.session.session import replay_neighbours
+from harness.session.replay import replay_neighbours
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job, JobResult
 from suites.meta.toy import toy

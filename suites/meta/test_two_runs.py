@@ -20,7 +20,7 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.case_record import paragraph, record
 from harness.engine.two_runs import MEMORY, OTHERWISE, difference
 from harness.evidence.repro_folder import NONDETERMINISTIC
-from harness.session.session import replay
+from harness.session.replay import replay
 from harness.workers.unwritten import PATTERNS, words
 from suites.meta.toy import toy
 

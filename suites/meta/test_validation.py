@@ -20,7 +20,7 @@ from harness.declare.validation import validation_error
 from harness.generate.draw_engines import Prng, case_seed
 from harness.ledger.corpus import saved
 from harness.ledger.loader import load_ledger
-from harness.session.session import find_case, replay, replay_neighbours, usable
+from harness.session.replay import find_case, replay, replay_neighbours, usable
 
 DRAWN = 12
 CLIP, CONCAT, CONV = "onnx/Clip/13", "onnx/Concat/13", "onnx/Conv/11"

@@ -17,7 +17,8 @@ import pytest
 from harness.core.outcome import Model, Status, TypeOnly
 from harness.workers import process, worker
 from harness.workers.pool import BackendHandle
-from harness.workers.process import BackendError, Place, Spec, Zygote
+from harness.workers.process import Zygote
+from harness.workers.spec import BackendError, Place, Spec
 from harness.workers.wire import Job
 from harness.workers.worker import arrays
 

@@ -23,10 +23,10 @@ def arguments(v: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Does what the verb says; returns the exit code."""
     from harness.engine import case_record
-    from harness.session import session
+    from harness.session import replay
 
-    inst = session.find_case(args.case)
-    small, record = session.minimize(inst, args.backend, args.out, args.seconds, placed(args))
+    inst = replay.find_case(args.case)
+    small, record = replay.minimize(inst, args.backend, args.out, args.seconds, placed(args))
     if small is None or record is None:
         say(f"{inst.key} {inst.id}: {args.backend} does not fail on it")
         return OK

@@ -24,13 +24,13 @@ def run(args: argparse.Namespace) -> int:
     """Does what the verb says; returns the exit code."""
     from harness.engine import case_record
     from harness.engine.case_record import NEIGHBOURS
-    from harness.session import session, terminal
+    from harness.session import replay, terminal
 
     if Path(args.case).name == NEIGHBOURS:
-        judged = session.replay_neighbours(Path(args.case), args.backend, placed(args), explain=not args.raw)
+        judged = replay.replay_neighbours(Path(args.case), args.backend, placed(args), explain=not args.raw)
     else:
-        inst = session.find_case(args.case)
-        judged = session.replay(inst, args.backend, placed(args), explain=not args.raw)
+        inst = replay.find_case(args.case)
+        judged = replay.replay(inst, args.backend, placed(args), explain=not args.raw)
     if not judged:
         raise UsageError(f"no backend here takes the models of {args.case}; `opconform list backends` tells why")
     votes = {j.backend: j.verdict.value for j in judged}

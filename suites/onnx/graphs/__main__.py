@@ -18,7 +18,7 @@ from harness.core.errors import FormatError, OpconformError, UsageError, reading
 from harness.core.escape import one_line, shell, visible
 from harness.core.limits import bounded
 from harness.workers.pool import BackendHandle
-from harness.workers.process import Place
+from harness.workers.spec import Place
 from suites.onnx.graphs import listed
 from suites.onnx.graphs.walk import walk
 

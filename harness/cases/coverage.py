@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from harness.cases.case import Case
-from harness.core.features import features
-from harness.core.pairs import Pairs
+from harness.core.features import Pairs, features
 
 # Cases whose features are counted: the first ones, then one in so many.  The case's own number decides, so that an
 # interrupted run, resumed, counts the same cases.
