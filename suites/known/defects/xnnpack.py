@@ -81,7 +81,7 @@ def extents_of_nothing(g: Given) -> Outputs:
 
 def index_of_bits(g: Given) -> list[Any]:
     """MaxPoolingWithArgmax2D: the cells of a window are counted column after column, those outside of the
-    tensor as copies of its edge, and the whole number stands in the output as the bits of a u32."""
+    tensor as copies of its edge, subnormals as zero; the whole number stands in the output as the bits of a u32."""
     kernel = (g.attr("filter_height"), g.attr("filter_width"))
     strides = (g.attr("stride_h"), g.attr("stride_w"))
     x = g["input"]
@@ -94,6 +94,7 @@ def index_of_bits(g: Given) -> list[Any]:
     edged = np.pad(x, [(0, 0), *zip(here.pads, ends), (0, 0)], "edge")
     cells, _ = perception.windows(edged, kernel, strides, "valid")
     order = np.arange(len(cells)).reshape(kernel).T.ravel()
+    cells = np.where(np.abs(cells) < 2.0**-126, np.zeros_like(cells), cells)
     at = np.argmax(cells[order], 0).astype(np.uint32)
     return [g.expected[0], at.view(np.float32)]
 
