@@ -59,6 +59,11 @@ def ordered_by_what_is_negated(g: Given) -> Outputs:
     return ([wanted, indices] if g.inst.op == "topk" else [indices])[: len(g.expected)]
 
 
+def first_axis_taken_out_alone(g: Given) -> Outputs:
+    """squeeze to rank 0: all axes but the first stay."""
+    return [g["x"].reshape(g["x"].shape[1:])]
+
+
 def taken_along_the_wrong_axis(g: Given) -> Outputs:
     """gather: batch_dims are taken off a negative axis, too, which then counts from the wrong end."""
     x, at, b, axis = g["x"], g["indices"], g.attr("batch_dims", 0), g.attr("axis", 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import of
 from harness.ledger.defect_models import Given, Near
 from suites.semantics.quantised import fixed
 
@@ -34,6 +35,48 @@ def compared_in_256ths(g: Given) -> Outputs:
         "GREATER_EQUAL": np.greater_equal,
     }[g.inst.op]
     return [op(x, y)]
+
+
+def compared_with_a_multiplier_above_1(g: Given) -> Outputs:
+    """The same, but an operand of a step of 1 and more is shifted by a negative number, which leaves -1, 0 or 1."""
+
+    def ends(slot: str) -> tuple[np.ndarray, np.ndarray]:
+        q = g.inst.args[slot].quant
+        x = fixed.centred(g[slot], q)
+        if q["scale"][0] >= 1:
+            return np.full_like(x, -1), np.ones_like(x)
+        return (_scaled(x * 256, q["scale"][0]),) * 2
+
+    (x0, x1), (y0, y1) = (ends(s) for s in g.inst.args)
+    same = (x0 <= y1) & (y0 <= x1)  # may they be equal, and need they be?
+    sure = (x0 == x1) & (y0 == y1) & same
+    may, must = {
+        "EQUAL": (same, sure),
+        "NOT_EQUAL": (~sure, ~same),
+        "LESS": (x0 < y1, x1 < y0),
+        "LESS_EQUAL": (x0 <= y1, x1 <= y0),
+        "GREATER": (x1 > y0, x0 > y1),
+        "GREATER_EQUAL": (x1 >= y0, x0 >= y1),
+    }[g.inst.op]
+    return [Near(must, 0, may)]
+
+
+def quotients_shifted_by_more_than_31(g: Given) -> Outputs:
+    """Where the quotient in fixed point is to be shifted right by more than 31, anything within the activation's range
+    comes."""
+    (x, q), (y, r) = ((fixed.centred(g[s], g.inst.args[s].quant), g.inst.args[s].quant) for s in ("lhs", "rhs"))
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
+    _, shift = fixed.multiplier(q["scale"][0] / (r["scale"][0] * out["scale"][0]))
+    _, above = np.frexp(np.abs(y).astype(np.float64))  # the reciprocal is shifted by one bit less than y has
+    x = np.where(y < 0, -x, x)  # the divisor is made positive first
+    _, bits = np.frexp(np.where(x < 0, -x - 1, x).astype(np.float64))  # but those that repeat the sign
+    far = shift - (above - 1) - (31 - bits) < -31
+    low, high, free = fixed.clamped({"oq": out, "activation": g.attr("fused_activation_function", "NONE")})
+    low, high = (
+        float(v) for v in fixed.saturate(np.array([np.ceil(low - free - 0.5), np.floor(high + free + 0.5)]), of(due))
+    )
+    middle = np.where(far, (low + high) / 2, due)
+    return [Near(middle, np.where(far, (high - low) / 2, 0))]
 
 
 def products_beyond_16_bits(g: Given) -> Outputs:

@@ -15,37 +15,58 @@ Outputs = list[Any] | None
 
 
 def root_by_reciprocal(g: Given) -> Outputs:
-    """A root is x times an iterated reciprocal root, 3 ulp off; of 0, subnormals, infinity and beyond 2**126 it has not
-    converged, or is NaN."""
-    x, due = np.abs(g["x"].astype(np.float64)), g.expected[0].value
-    ends = (x < 2.0**-126) | (x > 2.0**126)
-    return [Near(due, np.where(ends, np.inf, 3 * np.spacing(np.abs(due)).astype(np.float64)))]
+    """A root is x times an iterated reciprocal root, 3 ulp off; beyond 2**126 it has not converged.  Roots of 0 and of
+    subnormals are 0 or NaN, reciprocal roots of them NaN, and roots of infinity NaN."""
+    x, due = g["x"], g.expected[0].value
+    size = np.abs(x.astype(np.float64))
+    ends = (size < 2.0**-126) | np.isinf(size)
+    off = np.where(size > 2.0**126, 0.6 * np.abs(due), 3 * np.spacing(np.abs(due)).astype(np.float64))
+    nothing = np.copysign(np.zeros_like(x), x) if g.inst.op == "SQRT" else due
+    value = np.where(size < 2.0**-126, nothing, due)
+    return [Near(value, np.where(ends, 0, off), np.where(ends, np.nan, due).astype(due.dtype))]
 
 
 def argument_reduced_once(g: Given) -> Outputs:
-    """The argument is reduced in single precision with one product: the error grows with it; beyond some thousand, and
-    of infinities, anything comes."""
+    """The argument is reduced in single precision with one product: the error grows with it.  Beyond 1e4 the rational
+    function meets what is left of the argument outside its range, where it grows in proportion; from 1e14 on its powers
+    overflow, and anything comes of finite arguments."""
     x = np.abs(g["x"].astype(np.float64))
-    return [Near(g.expected[0].value, np.where(x <= 1e4, 1.2e-7 + 2.0**-24 * x, np.inf))]
+    off = np.where(x <= 1e4, 1.2e-7 + 2.0**-24 * x, np.where(x <= 1e14, 16 * 2.0**-24 * x, np.inf))
+    return [Near(g.expected[0].value, np.where(np.isfinite(x), off, 0))]
 
 
-def exponential_by_polynomial(g: Given) -> Outputs:
-    """The polynomial is off by 3 ulp and more, growing with the argument; NaN is clamped like a number."""
+def exponential_by_polynomial(g: Given) -> list[Near]:
+    """The polynomial is off by 3 ulp and more, growing with the argument; NaN is clamped like a number, so that 0
+    comes."""
     x, due = g["x"].astype(np.float64), g.expected[0].value
     off = (4 + np.minimum(np.abs(x), 88)) * np.spacing(due).astype(np.float64)
-    return [Near(due, np.where(np.isfinite(x) & np.isfinite(due), off, np.inf))]
+    value = np.where(np.isnan(x), 0, due).astype(due.dtype)
+    return [Near(value, np.where(np.isfinite(x) & np.isfinite(due), off, 0))]
+
+
+def overflow_before_the_end(g: Given) -> Outputs:
+    """And from 127.5 ln 2 on it is infinite."""
+    (near,) = exponential_by_polynomial(g)
+    early = (g["x"] > 88.37) & (g["x"] < 88.73)
+    return [near._replace(other=np.where(early, np.inf, near.value).astype(near.value.dtype))]
 
 
 def logarithm_by_polynomial(g: Given) -> list[Near]:
-    """The polynomial has an absolute error; of subnormals, zero, infinity and NaN anything comes."""
-    x = g["x"].astype(np.float64)
-    return [Near(g.expected[0].value, np.where((np.abs(x) >= 2.0**-126) & np.isfinite(x), 2.5e-7, np.inf))]
+    """The polynomial has an absolute error.  Subnormals of both signs count as 0: -inf.  Infinity and NaN may be taken
+    for numbers of the largest exponent, whose logarithms lie between 88 and 89."""
+    x, due = g["x"].astype(np.float64), g.expected[0].value
+    endless = np.isnan(x) | (x == np.inf)
+    value = np.where(np.abs(x) < 2.0**-126, -np.inf, np.where(endless, 88.5, due)).astype(due.dtype)
+    off = np.where(endless, 0.5, np.where(np.isfinite(value), 2.5e-7, 0))
+    return [Near(value, off)]
 
 
 def logarithm_of_the_largest(g: Given) -> Outputs:
-    """And above 2**127.5 the exponent that is split off is beyond the type."""
+    """And above 2**127.5 the exponent that is split off is beyond the type: infinity, or off by less than 1."""
     (near,) = logarithm_by_polynomial(g)
-    return [near._replace(within=np.where(g["x"] > 2.4e38, np.inf, near.within))]
+    large = g["x"] > 2.4e38
+    other = np.where(large, np.inf, near.value).astype(near.value.dtype)
+    return [Near(near.value, np.where(large, 0.5, near.within), other)]
 
 
 def ratio_of_8_bits(g: Given) -> Outputs:
