@@ -34,7 +34,7 @@ class Param:
 
 def _domain(kind: type, item: Any) -> tuple[Any, ...]:
     """What follows the value's type in ``Axes[Ints, "d"]``; raises TypeError where there is no type or nothing else."""
-    if not (isinstance(item, tuple) and len(item) > 1 and isinstance(item[0], type)):
+    if not (isinstance(item, tuple) and len(item) > 1) or isinstance(item[0], (str, int)):
         raise TypeError(f"expected {kind.__name__}[type, domain], got {item!r}")
     return item[1:]
 

@@ -20,6 +20,7 @@ from harness.generate.draw import Draw, T
 from harness.tolerance import Tolerance, exact
 
 DrawFn = Callable[[Draw], dict[str, Any]]
+InvalidFn = Callable[[Draw], dict[str, Any] | None]  # None: these limits leave no room to break the rule
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Semantics:
     rules: dict[str, Any] = field(default_factory=dict)
     drawer: DrawFn | None = None
     data: Mapping[str, Any] | tuple[str, ...] | None = None
-    invalid_generators: dict[str, Callable[[Draw], dict[str, Any]]] = field(default_factory=dict)
+    invalid_generators: dict[str, InvalidFn] = field(default_factory=dict)
     min_rank: int = 0
     max_rank: int | None = None
     ambiguous: Callable[..., str | None] | None = None
@@ -55,10 +56,10 @@ class Semantics:
         self.drawer = fn
         return fn
 
-    def breaks(self, rule: str) -> Callable[[DrawFn], DrawFn]:
+    def breaks(self, rule: str) -> Callable[[InvalidFn], InvalidFn]:
         """Decorator: ``fn(d)`` draws arguments that break ``rule`` and nothing else."""
 
-        def add(fn: DrawFn) -> DrawFn:
+        def add(fn: InvalidFn) -> InvalidFn:
             self.invalid_generators[rule] = fn
             return fn
 

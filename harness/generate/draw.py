@@ -57,6 +57,8 @@ class T:
 
 
 if TYPE_CHECKING:
+    from builtins import bool as _bool  # ``Draw.int`` and ``Draw.bool`` hide the types of that name
+    from builtins import int as _int
 
     class Draw:
         """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that
@@ -66,64 +68,64 @@ if TYPE_CHECKING:
 
         engine: DrawEngine
         version: Any  # the op version that is drawn (harness.declare.OpVersion)
-        opset: int | str
+        opset: _int | str
         fixed: dict[str, Any]
         types: dict[str, DType]
-        max_rank: int
-        min_rank: int
-        allow_empty: bool
-        budget: int
-        breaking: bool
-        empty: bool
+        max_rank: _int
+        min_rank: _int
+        allow_empty: _bool
+        budget: _int
+        breaking: _bool
+        empty: _bool
 
         def __init__(
             self,
             engine: DrawEngine,
             version: Any,
-            opset: int | str,
+            opset: _int | str,
             fixed: dict[str, Any],
             types: dict[str, DType],
-            max_rank: int = 6,
-            allow_empty: bool = True,
-            budget: int = 1024,
-            min_rank: int = 0,
+            max_rank: _int = 6,
+            allow_empty: _bool = True,
+            budget: _int = 1024,
+            min_rank: _int = 0,
         ) -> None: ...
 
-        def int(self, lo: int, hi: int) -> int:
+        def int(self, lo: _int, hi: _int) -> _int:
             """Uniform in lo..hi, both included."""
 
-        def bool(self) -> bool: ...
+        def bool(self) -> _bool: ...
 
-        def chance(self, n: int) -> bool:
+        def chance(self, n: _int) -> _bool:
             """True once in ``n``."""
 
         def pick(self, options: Sequence[X]) -> X: ...
 
-        def subset(self, options: Sequence[X], least: int = 0) -> list[X]:
+        def subset(self, options: Sequence[X], least: _int = 0) -> list[X]:
             """Some of the options in any order."""
 
         def shuffle(self, options: Sequence[X]) -> list[X]: ...
 
-        def dim(self, lo: int = 0, hi: int = 13) -> int:
+        def dim(self, lo: _int = 0, hi: _int = 13) -> _int:
             """An extent; 0 only in the instances that may be empty, and only if ``lo`` is 0."""
 
-        def extent(self, lo: int, hi: int) -> int:
+        def extent(self, lo: _int, hi: _int) -> _int:
             """Uniform in lo..hi as ``int``, for what is the extent of an axis and nothing else: it may be another one
             where all the rest is played back."""
 
-        def rank(self, lo: int = 0, hi: int | None = None) -> int:
+        def rank(self, lo: _int = 0, hi: _int | None = None) -> _int:
             """A rank, low ones favoured."""
 
-        def shape(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
+        def shape(self, min_rank: _int = 0, max_rank: _int | None = None, lo: _int = 0) -> tuple[_int, ...]:
             """Shape of a tensor, its product within the budget, its rank within the limits of dialect and entry."""
 
-        def part(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
+        def part(self, min_rank: _int = 0, max_rank: _int | None = None, lo: _int = 0) -> tuple[_int, ...]:
             """Some axes of a shape: as ``shape``, without the least rank of the dialect."""
 
-        def broadcast_from(self, full: tuple[int, ...]) -> tuple[int, ...]:
+        def broadcast_from(self, full: tuple[_int, ...]) -> tuple[_int, ...]:
             """A shape that broadcasts to ``full``: axes replaced by 1, leading ones dropped."""
 
-        def axis(self, rank: int) -> int:
+        def axis(self, rank: _int) -> _int:
             """A valid axis of either sign."""
 
         def dtype(self, slot: str) -> DType:

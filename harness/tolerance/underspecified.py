@@ -12,7 +12,7 @@ import native_ref
 from harness.core.dtypes import DType, int_range
 
 Array = np.ndarray
-Where = Array | tuple[Array | None, ...]
+Where = Array | np.bool_ | tuple[Array | None, ...]
 Predicate = Callable[..., str | None]
 
 

@@ -63,7 +63,10 @@ def transposed(c: Call) -> Any:
         for at, k, m in itertools.product(np.ndindex(*x.shape[2:]), np.ndindex(*w.shape[2:]), range(each)):
             to = [at[i] * st[i] + k[i] * dil[i] - pads[i] for i in range(r)]
             if all(0 <= t < z for t, z in zip(to, sizes)):
-                y[(n, g * each + m, *to)] += x[(n, ch, *at)] * w[(ch, m, *k)]
+                of_w: tuple[Any, ...] = (ch, m, *k)
+                of_x: tuple[Any, ...] = (n, ch, *at)
+                of_y: tuple[Any, ...] = (n, g * each + m, *to)
+                y[of_y] += x[of_x] * w[of_w]
     return y.ravel(), y.shape
 
 

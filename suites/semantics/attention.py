@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 from typing import Any as Object
 
@@ -39,8 +40,10 @@ def _wide(v: Array) -> Array:
 
 def additive(mask: Array | None, keys: int) -> Array | None:
     """A mask as f64 terms: booleans give 0 or -inf; a mask shorter than the keys forbids the rest."""
-    if mask is None:
-        return None
+    return None if mask is None else _terms(mask, keys)
+
+
+def _terms(mask: Array, keys: int) -> Array:
     if mask.dtype == np.bool_:
         m = np.where(mask, 0.0, -np.inf)
     else:
@@ -120,7 +123,7 @@ def _heads(x: Array, heads: int) -> Array:
     return x.reshape(b, s, heads, hidden // heads).transpose(0, 2, 1, 3)
 
 
-def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Array, Array]:
+def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended, Array, Array]:
     q, k, v = i["q"], i["k"], i["v"]
     if not q.ndim == k.ndim == v.ndim or q.ndim not in (3, 4):
         raise RuleError("ranks-agree", f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)}")
@@ -133,7 +136,7 @@ def _prepare(i: dict[str, Object], p: dict[str, Object]) -> tuple[Attended, Arra
     past_k, past_v, lengths = i.get("past_k"), i.get("past_v"), i.get("lengths")
     if (past_k is None) != (past_v is None):
         raise RuleError("past-together", "past key and value go together")
-    if past_k is not None:
+    if past_k is not None and past_v is not None:
         for past, new in ((past_k, k), (past_v, v)):
             if past.ndim != 4 or past.shape[:2] != new.shape[:2] or past.shape[3] != new.shape[3]:
                 raise RuleError("past-fits", f"past {list(past.shape)} before {list(new.shape)}")
@@ -404,7 +407,7 @@ def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:
 
 def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     m = inputs.get("mask")
-    if m is not None and m.size and (np.max(additive(m, 0), -1) == -np.inf).any():
+    if m is not None and m.size and (np.max(_terms(m, 0), -1) == -np.inf).any():
         return "a row without any key: 0 / 0 by the formula"
     if why := _hidden_infinity(inputs, params):
         return why

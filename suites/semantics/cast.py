@@ -110,7 +110,8 @@ def cast(
 
 def _out_of_any_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, to = inputs["x"], params["to"]
-    d, outside = of(x), np.False_
+    d = of(x)
+    outside: Any = np.False_
     if d.kind in "iu" and to.kind in "iu":
         (low, high), (lo, hi) = int_range(d), int_range(to)
         outside = (x < max(lo, low)) | (x > min(hi, high))  # limits that the type of x holds
@@ -178,5 +179,5 @@ def _to_strings(x: Any) -> Any:
 
 def _plain(v: Any, d: DType) -> str:
     """Shortest digits that give the value back, without an exponent."""
-    kind = {F64: np.float64, F32: np.float32, F16: np.float16}.get(d, np.float32)
+    kind: Any = {F64: np.float64, F32: np.float32, F16: np.float16}.get(d, np.float32)
     return np.format_float_positional(kind(v), trim="-") if d is not BF16 else np.format_float_positional(np.float32(v))

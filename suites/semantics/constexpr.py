@@ -139,9 +139,9 @@ def lut_to_dense(indices: Int[Array, "*d"], lut: Any[Array, "*e"], *, vector_axi
     groups = np.arange(int(np.prod(lut.shape[:r], dtype=np.int64))).reshape(lut.shape[:r])
     which = spread(groups, indices.shape)
     out = lut.reshape(-1, *lut.shape[-2:])[which, indices.astype(np.int64)]
-    if size == 1:
+    if vector_axis is None or size == 1:
         return out[..., 0]
-    a = int(vector_axis) % r
+    a = vector_axis % r
     shape = list(indices.shape)
     shape[a] *= size
     return np.moveaxis(out, -1, a + 1).reshape(shape)
@@ -155,7 +155,7 @@ def lut_to_sparse(
 
     Raises RuleError "mask-counts-data" and those of ``lut_to_dense``."""
     dense = lut_to_dense(sparse_to_dense(indices, mask), lut, vector_axis=vector_axis)
-    grown = mask if lut.shape[-1] == 1 else np.repeat(mask, lut.shape[-1], int(vector_axis))
+    grown = mask if vector_axis is None or lut.shape[-1] == 1 else np.repeat(mask, lut.shape[-1], vector_axis)
     return grown, dense[grown.astype(np.bool_)]
 
 

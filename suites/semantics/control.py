@@ -51,7 +51,8 @@ def _stacked(items: list[Any], axis: int, like: np.ndarray) -> np.ndarray:
 
 def _slice(x: np.ndarray, axis: int, at: int) -> np.ndarray:
     """One slice, an array also where no axis is left (NumPy hands out the string itself)."""
-    return x[(*(slice(None),) * (axis % x.ndim), at, ...)]
+    index: tuple[Any, ...] = (*(slice(None),) * (axis % x.ndim), at, ...)
+    return x[index]
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

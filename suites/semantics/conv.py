@@ -17,6 +17,7 @@ from harness.declare import (
     Int,
     Ints,
     Pads,
+    Semantics,
     T,
     accumulates,
     exact,
@@ -88,11 +89,15 @@ def check_channels(c: int, m: int, in_w: int, groups: int, b: Array | None) -> N
         raise RuleError("bias-agrees", f"b {list(b.shape)}, expected [{m}]")
 
 
+def _the_conv() -> Semantics:
+    return conv
+
+
 @semantics(
     error=accumulates(_terms),
     source="ONNX Conv-1, -11, -22; MIL conv iOS15; TFLite CONV_2D, DEPTHWISE_CONV_2D, "
     "CONV_3D; NN ConvolutionLayerParams",
-    ambiguous=first_of(_padding_times_infinity, overflows(largest(lambda: conv)), _negative_padding),
+    ambiguous=first_of(_padding_times_infinity, overflows(largest(_the_conv)), _negative_padding),
 )
 def conv(
     x: Float[Array, "n c *s"],
@@ -297,11 +302,15 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     return None
 
 
+def _the_conv_transpose() -> Semantics:
+    return conv_transpose
+
+
 @semantics(
     error=accumulates(_terms_transposed),
     source="ONNX ConvTranspose-1, -11, -22; MIL conv_transpose iOS15; TFLite "
     "TRANSPOSE_CONV, CONV_3D_TRANSPOSE; NN ConvolutionLayerParams.isDeconvolution",
-    ambiguous=first_of(_odd_halves, overflows(largest(lambda: conv_transpose))),
+    ambiguous=first_of(_odd_halves, overflows(largest(_the_conv_transpose))),
 )
 def conv_transpose(
     x: Float[Array, "n c *s"],

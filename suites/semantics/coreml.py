@@ -303,7 +303,7 @@ def corners(roi: Array, form: str, normalized: bool, h: int, w: int) -> Array:
 def outside(boxes: Array, h: int, w: int) -> Array:
     """Which boxes reach beyond [0, h - 1] or [0, w - 1], by more than their rounding to f32 does."""
     ends, slack = np.array([h - 1, w - 1, h - 1, w - 1]), 1e-5
-    return ((boxes < -slack) | (boxes > ends + slack)).any(1)
+    return np.asarray(((boxes < -slack) | (boxes > ends + slack)).any(1))
 
 
 def _between(x: Array, axis: int, at: Array) -> Array:

@@ -5,6 +5,7 @@ The equations are written once over ``Running``: their values are the result, th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
@@ -55,7 +56,7 @@ def _step(
         z, reset = _act(gate(0, h), acts[0]), _act(gate(1, h), acts[0])
         o = _act(gate(2, h * reset), acts[1])
         return (z.of(np.ones_like(z.value)) - z) * o + z * h, c
-    peep = [None] * 3 if p is None else p
+    peep: Object = [None] * 3 if p is None else p
     i = _act(gate(0, h, None if p is None else c * peep[0]), acts[0])
     if coupled:
         f = i.of(np.ones_like(i.value)) - i
@@ -69,6 +70,7 @@ def _step(
 def _run(
     u: float,
     low: float,
+    q: Mapping[str, Object],
     x: Array,
     w: Array,
     r: Array,
@@ -76,11 +78,10 @@ def _run(
     p: Object,
     h0: Object,
     c0: Object,
-    q: dict[str, Object],
 ) -> list[Running]:
     """Y [t, b, e * h], then h and c [b, h] of every direction."""
-    wide = [None if v is None else np.asarray(v, np.float64) for v in (x, w, r, b, p, h0, c0)]
-    x, w, r, b, p, h0, c0 = wide
+    x, w, r = (np.asarray(v, np.float64) for v in (x, w, r))
+    b, p, h0, c0 = (None if v is None else np.asarray(v, np.float64) for v in (b, p, h0, c0))
     t, batch, _ = x.shape
     n = r.shape[-1]
     ys, states = [], []
@@ -117,7 +118,8 @@ def _bound(output: int) -> Object:
     def bound(ctx: Context) -> Array:
         """running error analysis of the equations: gamma(K) per product, six units per activation, through all steps"""
         i = ctx.inputs
-        out = _run(ctx.acc_u, tiny(ctx), *(i.get(k) for k in ("x", "w", "r", "b", "p", "h0", "c0")), ctx.params)[output]
+        given = (i.get(k) for k in ("b", "p", "h0", "c0"))
+        out = _run(ctx.acc_u, tiny(ctx), ctx.params, i["x"], i["w"], i["r"], *given)[output]
         e = out.error
         if e.shape != ctx.wide.shape and e.ndim == 3 and ctx.wide.shape[0] == 1:  # the last step only
             n = e.shape[-1] // (2 if i["w"].shape[0] == 2 else 1)
@@ -159,4 +161,4 @@ def unrolled(
         raise RuleError("sizes-agree", f"{x.shape[2]} elements, weights for {w.shape[-1]}")
     q = {"cell": cell, "activations": activations, "reverse": reverse, "cell_clip": cell_clip, "coupled": coupled}
     with np.errstate(all="ignore"):
-        return [v.value for v in _run(0.0, 0.0, x, w, r, b, p, h0, c0, q)]
+        return [v.value for v in _run(0.0, 0.0, q, x, w, r, b, p, h0, c0)]

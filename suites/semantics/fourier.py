@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any as Anything
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from harness.core.errors import RuleError
 from harness.declare import Array, Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
 
 NORMS = ("forward", "backward", "ortho")
+
+
+Norm = Literal["backward", "ortho", "forward"]
 
 
 def _bound(ctx: Context) -> np.ndarray:
@@ -55,7 +59,7 @@ def fft(
     *,
     shapes: Ints | None = None,
     dims: Ints | None = None,
-    norm: Choice[str, NORMS] = "backward",
+    norm: Choice[Norm, NORMS] = "backward",
     inverse: Flag = False,
 ) -> Array:
     """Transform over ``dims`` (None: all, or the last len(shapes)), zero-padded or cut to ``shapes`` first."""
@@ -69,7 +73,7 @@ def rfft(
     *,
     shapes: Ints | None = None,
     dims: Ints | None = None,
-    norm: Choice[str, NORMS] = "backward",
+    norm: Choice[Norm, NORMS] = "backward",
 ) -> Array:
     """The non-negative frequencies (n // 2 + 1 along the last axis) of a real input's transform."""
     sizes, axes = _sizes(x, shapes, dims, False)
@@ -82,7 +86,7 @@ def irfft(
     *,
     shapes: Ints | None = None,
     dims: Ints | None = None,
-    norm: Choice[str, NORMS] = "backward",
+    norm: Choice[Norm, NORMS] = "backward",
 ) -> Array:
     """Real inverse of ``rfft``; without ``shapes`` the last axis becomes 2 * (extent - 1)."""
     sizes, axes = _sizes(x, shapes, dims, True)

@@ -99,7 +99,8 @@ def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -
     """x [c, *s] at pixel positions, an array [p] for each axis: [c, p], f64 or, of integers (the nearest alone), their
     type.  NaN where a position is not finite, 0 of integers."""
     lost = ~np.logical_and.reduce([np.isfinite(p) for p in at])
-    where, ok, w = [], np.ones(1, bool), np.ones(1)
+    where: list[Object] = [slice(None)]
+    ok, w = np.ones(1, bool), np.ones(1)
     for k, (p, n) in enumerate(zip(at, x.shape[1:])):
         i, part = _taps(np.where(lost, 0.0, p) if lost.any() else p, mode)
         i, inside = _inside(i, n, align, border)
@@ -107,8 +108,8 @@ def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -
         where.append(i.reshape(along))
         ok, w = ok & inside.reshape(along), w * part.reshape(along)
     if x.dtype.kind in "iu":
-        return np.where(ok & ~lost, x[(slice(None), *where)], 0).reshape(x.shape[0], at[0].size)
-    y = np.where(ok, w * x[(slice(None), *where)], 0.0).reshape(x.shape[0], -1, at[0].size).sum(1)
+        return np.where(ok & ~lost, x[tuple(where)], 0).reshape(x.shape[0], at[0].size)
+    y = np.where(ok, w * x[tuple(where)], 0.0).reshape(x.shape[0], -1, at[0].size).sum(1)
     y[:, lost] = np.nan
     return y
 
@@ -359,11 +360,11 @@ def deform_conv(
     base = [u.reshape(*u.shape, *(1,) * r) + w for u, w in zip(taps, grid)]  # [*kernel, *out]
     flat = wide.reshape(filters, per_group, -1)
     for n in range(x.shape[0]) if out.size and x.size else ():
-        for g in range(offset_groups):
-            at = [(base[i] + np.moveaxis(off[n, g], r, 0)[i]).reshape(-1) for i in range(r)]
-            first = g * per_offset
+        for k in range(offset_groups):
+            at = [(base[i] + np.moveaxis(off[n, k], r, 0)[i]).reshape(-1) for i in range(r)]
+            first = k * per_offset
             s = sample(v[n, first : first + per_offset], at, "linear", True, "zeros")
-            s = (s if m is None else s * m[n, g].reshape(-1)).reshape(per_offset, prod(kernel), -1)
+            s = (s if m is None else s * m[n, k].reshape(-1)).reshape(per_offset, prod(kernel), -1)
             for j, ch in enumerate(range(first, first + per_offset)):
                 q = ch // per_group
                 fs = slice(q * filters // groups, (q + 1) * filters // groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any as Object
 
@@ -16,6 +17,7 @@ from harness.declare import (
     Num,
     Opaque,
     Real,
+    Semantics,
     T,
     Variadic,
     accumulates,
@@ -51,7 +53,7 @@ def _depth(ctx: Context) -> float:
     return float(x.shape[-2 if ctx.params.get("transpose_x") and x.ndim > 1 else -1])
 
 
-def largest(meaning: Object, *names: str) -> Object:
+def largest(meaning: Callable[[], Semantics], *names: str) -> Object:
     """An ``overflows`` size: the meaning itself of absolute values, which no partial sum exceeds.
 
     names: parameters that are factors: a sum may overflow before one that is below 1 has its turn."""
@@ -71,10 +73,14 @@ def _size(x: Array) -> Array:
     return np.abs(np.asarray(x, np.float64))
 
 
+def _the_matmul() -> Semantics:
+    return matmul
+
+
 @semantics(
     error=accumulates(_depth),
     source="ONNX MatMul-1..13 (numpy.matmul); MIL matmul iOS15; TFLite BATCH_MATMUL",
-    ambiguous=overflows(largest(lambda: matmul)),
+    ambiguous=overflows(largest(_the_matmul)),
 )
 def matmul(x: Num[Array, "*d"], y: Num[Array, "*e"], *, transpose_x: Flag = False, transpose_y: Flag = False) -> Array:
     """Product over the last axis of ``x`` and the last but one of ``y``; the axes before broadcast; vectors as in
@@ -163,10 +169,14 @@ def _whole_factor(d: Draw, name: str) -> float:
     return d.pick((1.0, 1.0, 0.0, -1.0, 0.5, 2.0, d.int(-32, 32) / 8.0))
 
 
+def _the_gemm() -> Semantics:
+    return gemm
+
+
 @semantics(
     error=composed(gemm_bound),
     source="ONNX Gemm-1, -6, -7, -9, -11, -13",
-    ambiguous=first_of(_scaled_away, overflows(largest(lambda: gemm, "alpha", "beta"))),
+    ambiguous=first_of(_scaled_away, overflows(largest(_the_gemm, "alpha", "beta"))),
 )
 def gemm(
     a: Num[Array, "i j"],
@@ -242,10 +252,14 @@ def _fan_in(ctx: Context) -> float:
     return float(ctx.inputs["x"].shape[-1])
 
 
+def _the_linear() -> Semantics:
+    return linear
+
+
 @semantics(
     error=accumulates(_fan_in),
     source="MIL linear iOS15; NN InnerProductLayerParams; TFLite FULLY_CONNECTED",
-    ambiguous=overflows(largest(lambda: linear)),
+    ambiguous=overflows(largest(_the_linear)),
 )
 def linear(x: Num[Array, "*d i"], w: Num[Array, "o i"], b: Num[Array, "o"] | None = None) -> Num[Array, "*d o"]:
     """x w' + b along the last axis."""
@@ -411,10 +425,14 @@ def _partial_contractions(inputs: dict[str, Object], params: dict[str, Object]) 
     return None
 
 
+def _the_einsum() -> Semantics:
+    return einsum
+
+
 @semantics(
     error=accumulates(_einsum_terms, after=_einsum_after),
     source="ONNX Einsum-12; MIL einsum iOS15",
-    ambiguous=first_of(overflows(largest(lambda: einsum)), _partial_contractions),
+    ambiguous=first_of(overflows(largest(_the_einsum)), _partial_contractions),
 )
 def einsum(xs: Variadic[Num[Array, "*_d"]], *, equation: Opaque) -> Array:
     """Sum of products of the operands over all labels that the result does not name.

@@ -153,10 +153,12 @@ def _same_maximum(ctx: Context, actual: Array) -> Array:
     at = np.unravel_index(rest, s[::-1])[::-1] if ctx.params["column_major"] else np.unravel_index(rest, s)
     plane = np.where(ok, flat, 0) // max(image, 1)
     want = np.asarray(ctx.wide, np.int64)
-    got = x[(plane // max(c, 1), plane % max(c, 1), *at)]
+    of_x: tuple[Object, ...] = (plane // max(c, 1), plane % max(c, 1), *at)
+    got = x[of_x]
     rest = want % max(image, 1)
     at = np.unravel_index(rest, s[::-1])[::-1] if ctx.params["column_major"] else np.unravel_index(rest, s)
-    best = x[(want // max(image, 1) // max(c, 1), want // max(image, 1) % max(c, 1), *at)]
+    of_x = (want // max(image, 1) // max(c, 1), want // max(image, 1) % max(c, 1), *at)
+    best = x[of_x]
     return (flat == want) | (ok & (got == best) & (flat // max(image, 1) == want // max(image, 1)))
 
 

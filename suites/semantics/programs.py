@@ -31,7 +31,7 @@ def _moves_only(e: Any) -> bool:
 
 def _errors(node: Node, expected: list[Any], narrow: bool) -> list[Any]:
     """How far each float result of a node may be off on its own: by its op's bound, or by a rounding to f16."""
-    out = []
+    out: list[Any] = []
     for e in expected:
         if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "fc" or _moves_only(e):
             out.append(None)

@@ -5,6 +5,7 @@ Where the op set names the type in which a division happens, it is done in that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
@@ -312,7 +313,7 @@ def _conv_of(ctx: Context) -> Array:
     return _conv_steps(back, ctx.params)
 
 
-def _conv_steps(i: dict[str, Object], p: dict[str, Object]) -> Array:
+def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object]) -> Array:
     x, w, wz = i["x"], i["w"], i["w_zero"]
     for name in ("x_scale", "x_zero", "w_scale", "w_zero", "out_scale"):
         check_grain(name, i[name], w.shape[0] if name[0] == "w" else 1)

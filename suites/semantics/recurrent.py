@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any as Object
 
 import numpy as np
@@ -164,7 +164,7 @@ def layer(
             wide = _running(cell, given, params, 0.0, 0.0)
         y, *last = (v.value for v in wide)
         return [np.moveaxis(y, 2, 0), *(np.swapaxes(v, 0, 1) for v in last)] if not steps_first else [y, *last]
-    out = []
+    out: list[Object] = []
     for d in range(count):
         bias_w, bias_r = (None, None) if b is None else np.split(np.asarray(b[d]), 2)
         peep = None if p is None else p[d]
@@ -245,11 +245,14 @@ def _cell_step(
     return o * _act(fresh, acts[2], 0), fresh
 
 
-def _running(cell: str, i: dict[str, Object], q: dict[str, Object], u: float, low: float) -> list[Running]:
+def _running(cell: str, i: Mapping[str, Object], q: Mapping[str, Object], u: float, low: float) -> list[Running]:
     """Y, the last h and the last c with how far they may be, as ``layer`` lays them out: all sequences of a batch step
     together, one that has ended keeps its state.  u, low: unit roundoff and what underflow may cost."""
     steps_first = q.get("steps_first", True)
-    x, h0, c0 = (v if v is None or steps_first else np.swapaxes(v, 0, 1) for v in (i["x"], i.get("h0"), i.get("c0")))
+    laid: list[Object] = [i["x"], i.get("h0"), i.get("c0")]
+    if not steps_first:
+        laid = [None if v is None else np.swapaxes(v, 0, 1) for v in laid]
+    x, h0, c0 = laid
     count = i["w"].shape[0]
     acts = functions(cell, count, q["activations"], q["activation_alpha"], q["activation_beta"])
     per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
@@ -466,7 +469,7 @@ def lstm(
     steps_first: Flag = True,
     gates: Choice[str, "iofc", "ifoc", "ifco"] = "iofc",
     cell_clip: Real | None = None,
-) -> Array:
+) -> list[Array]:
     """Y [t, dirs, b, h], last h and last c [dirs, b, h].
 
     i o f c = f(x W + h R + P c + b), C = f C + i c, H = o h(C); f g h are ``activations`` (sigmoid tanh tanh).
@@ -520,7 +523,7 @@ def gru(
     reset_after: Flag = False,
     steps_first: Flag = True,
     gates: Choice[str, "zrh", "rzh", "rhz"] = "zrh",
-) -> Array:
+) -> list[Array]:
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = (1 - z) ht + z H, ht = g(x W + (r H) R + b).
 
     reset_after: ht = g(x W + r (H R + rb) + wb).  The rest as ``lstm``.  Raises RuleError as ``layer`` does.
@@ -567,7 +570,7 @@ def rnn(
     activation_beta: Reals | None = None,
     clip: Real | None = None,
     steps_first: Flag = True,
-) -> Array:
+) -> list[Array]:
     """Y [t, dirs, b, h] and last h [dirs, b, h]: H = f(x W + H R + b).  The rest as ``lstm``."""
     return layer(
         "rnn",

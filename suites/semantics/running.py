@@ -7,6 +7,7 @@ Bounds of chains that no closed formula describes well (recurrent layers, attent
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Running:
     def of(self, other: Running | Array | float) -> Running:
         return other if isinstance(other, Running) else self.like(np.asarray(other, np.float64))
 
-    def __getitem__(self, key: object) -> Running:
+    def __getitem__(self, key: Any) -> Running:
         return self.like(self.value[key], self.error[key])
 
     def replaced(self, rows: Array, by: Running) -> Running:

@@ -181,7 +181,7 @@ def at_points(x: Array, ys: Array, xs: Array, nearest: bool, padding: str, value
         return _pixels(x, places(np.rint(ys)), places(np.rint(xs)), padding, value)
     y0, x0 = places(np.floor(ys)), places(np.floor(xs))
     ty, tx = ys - y0, xs - x0
-    out = 0.0
+    out: Array = np.zeros(())
     for dy in (0, 1):
         for dx in (0, 1):
             weight = (ty if dy else 1 - ty) * (tx if dx else 1 - tx)
@@ -203,7 +203,8 @@ def resample(
     """x at (x, y) places: [b, c, p, q]."""
     h, w = x.shape[2:]
     out = []
-    for image, at in zip(x, coordinates.astype(np.float64)):
+    places_of: Array = coordinates.astype(np.float64)
+    for image, at in zip(x, places_of):
         xs, ys = to_pixels(at[..., 0], w, space, align), to_pixels(at[..., 1], h, space, align)
         out.append(at_points(image, ys, xs, sampling == "nearest", padding, value))
     return np.stack(out) if out else np.zeros((0, x.shape[1], *coordinates.shape[1:3]))

@@ -42,7 +42,7 @@ def _half(z: Array, n: int, axis: int) -> Array:
     """The full spectrum of a real signal from its first half."""
     have = np.take(z, np.arange(min(z.shape[axis], n // 2 + 1)), axis=axis)
     out = np.zeros([n if i == axis else m for i, m in enumerate(z.shape)], complex)
-    at = [slice(None)] * z.ndim
+    at: list[Object] = [slice(None)] * z.ndim
     at[axis] = slice(0, have.shape[axis])
     out[tuple(at)] = have
     for k in range(n // 2 + 1, n):

@@ -128,7 +128,12 @@ def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
     """A window per axis; plain: no base dilation and no padding."""
     dt = d.dtype("x")
     fold = d.pick(("all", "any") if dt is BOOL else ("add", "mul", "minimum", "maximum"))
-    shape, size, strides, base, dilations, pads = [], [], [], [], [], []
+    shape: list[int] = []
+    size: list[int] = []
+    strides: list[int] = []
+    base: list[int] = []
+    dilations: list[int] = []
+    pads: list[tuple[int, int]] = []
     for _ in range(d.int(1, 3)):
         k, e, b = d.int(1, 3), d.pick((1, 1, 2)), 1 if plain else d.pick((1, 1, 2))
         lo, hi = (0, 0) if plain else (d.pick((0, 0, 1, 2)), d.pick((0, 0, 1)))
@@ -206,7 +211,8 @@ def gather(
     for at in np.ndindex(*batch):
         start = [0] * x.ndim
         for k, a in enumerate(start_map):
-            start[a] = min(max(int(idx[(*at, k)]), 0), x.shape[a] - sizes[a])
+            of_idx: tuple[Object, ...] = (*at, k)
+            start[a] = min(max(int(idx[of_idx]), 0), x.shape[a] - sizes[a])
         part = x[tuple(slice(b, b + n) for b, n in zip(start, sizes))]
         out[at] = part.reshape(kept)
     rank = len(batch) + len(kept)
@@ -319,7 +325,8 @@ def _draw_scatter(d: Draw) -> dict[str, Object]:
         values.append([d.int(0, n) if d.int(0, 7) else d.pick((-1, n + 1)) for n in room])
     unique = len({tuple(v) for v in values}) == count
     apart = unique and all(a in inserted or window[a] == 1 for a in mapped)  # no element is written twice
-    tuples, at = np.array(values, np.int64).reshape(count, len(mapped)), d.int(0, 1)
+    tuples: Array = np.array(values, np.int64).reshape(count, len(mapped))
+    at = d.int(0, 1)
     tuples = tuples.T if at == 0 else tuples
     if len(mapped) == 1 and d.chance(3):  # beyond the last axis: every element is an index tuple of one component
         tuples, at = tuples.ravel(), 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
@@ -125,7 +126,7 @@ def _other_positions(d: Draw) -> dict | None:
 
 def _conv_bound(ctx: Context) -> Array:
     """gamma(k + 3) of |x||w| + |b|, and 8 roundings of the activation"""
-    i = {k: None if v is None else np.abs(np.asarray(v, np.float64)) for k, v in ctx.inputs.items()}
+    i: dict[str, Object] = {k: None if v is None else np.abs(np.asarray(v, np.float64)) for k, v in ctx.inputs.items()}
     total, _ = _causal(i["x"], i["w"], i["b"], i["past"])
     return gamma(ctx.inputs["w"].shape[2] + 3, ctx.acc_u) * 1.2 * total + 8 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
 
@@ -192,7 +193,7 @@ def _other_channels(d: Draw) -> dict:
 RULES = ("linear", "gated", "delta", "gated_delta")
 
 
-def _recur(i: dict[str, Object], p: dict[str, Object], sign: float = 1.0) -> tuple[Array, Array]:
+def _recur(i: Mapping[str, Object], p: Mapping[str, Object], sign: float = 1.0) -> tuple[Array, Array]:
     """Outputs and last state; sign -1 adds where the delta rule subtracts (for bounds on absolute inputs)."""
     hq, hk = p["q_heads"], p["kv_heads"]
     if hq < 1 or hk < 1 or hq % hk:
@@ -262,7 +263,7 @@ def linear_attention(
     kv_heads: Integer,
     rule: Choice[str, RULES] = "gated_delta",
     scale: Real = 0.0,
-) -> Array:
+) -> tuple[Array, Array]:
     """The recurrence S <- exp(g) S + beta k (v - S'k)' token by token, o = scale S'q; the outputs and the last state.
 
     Which of g and beta take part, ``rule`` says; scale 0 is 1 / sqrt(d_k).  Raises RuleError "heads-divide",

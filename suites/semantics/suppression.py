@@ -19,7 +19,7 @@ def padded_nms(
     max_boxes: Integer,
     score_threshold: Real | None = None,
     per_class: Flag = False,
-) -> Array:
+) -> tuple[Array, Array, Array, Array]:
     """(boxes [b, max, 4], scores [b, max, k], indices [b, max], counts [b]) of the boxes that survive, by falling
     score.
 

@@ -75,7 +75,7 @@ def descend(node: Branch | Leaf, row: Array) -> Leaf:
     return node
 
 
-_FOLD = {"SUM": np.sum, "AVERAGE": np.sum, "MIN": np.min, "MAX": np.max}
+_FOLD: dict[str, Callable[..., Array]] = {"SUM": np.sum, "AVERAGE": np.sum, "MIN": np.min, "MAX": np.max}
 
 
 def forest(trees: Sequence[Branch | Leaf], x: Array, targets: int, fold: str, base: Sequence[float] = ()) -> Array:

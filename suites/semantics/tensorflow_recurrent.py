@@ -8,7 +8,7 @@ runtime; an instance is one call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from harness.tolerance import Context
 
 Array = np.ndarray
-_ACT = {
+_ACT: dict[str, Callable[[Array], Array]] = {
     "NONE": lambda x: x,
     "RELU": lambda x: np.maximum(x, 0),
     "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),

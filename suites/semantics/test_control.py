@@ -41,7 +41,7 @@ def test_a_body_that_stacks_nothing_is_run_once_a_turn() -> None:
     for n in (0, 3):
         x = np.arange(n, dtype=np.float32)
         (total,) = control.scan(
-            [np.float32(1)], [x], body, in_axes=[0], in_back=[False], outs=0, out_axes=[], out_back=[]
+            [np.array(1, np.float32)], [x], body, in_axes=[0], in_back=[False], outs=0, out_axes=[], out_back=[]
         )
         assert total == 1 + x.sum()
         assert len(turns) == n

@@ -48,7 +48,7 @@ def test_the_upper_half_of_u64_is_held() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_what_is_no_integer_is_no_index(kind: type) -> None:
-    got = np.array([2.0, 0.5, np.nan, np.inf, -np.inf, -1.0], kind)
+    got: np.ndarray = np.array([2.0, 0.5, np.nan, np.inf, -np.inf, -1.0], kind)
     assert numbers(got).tolist() == [2, -1, -1, -1, -1, -1]
     assert numbers(np.array([2**64 - 1, 5], np.uint64)).tolist() == [-1, 5]
 

@@ -180,12 +180,13 @@ def test_space_and_batch(data: st.DataObject) -> None:
 
     def value(at: tuple[int, ...]) -> Any:
         batch, offsets = at[0] % 2, at[0] // 2
-        where = []
+        where: list[int] = []
         for i in reversed(range(k)):
             where.insert(0, at[1 + i] * block[i] + offsets % block[i] - pads[2 * i])
             offsets //= block[i]
         inside = all(0 <= p < n for p, n in zip(where, space))
-        return x[(batch, *where, at[-1])] if inside else 0
+        index: tuple[Any, ...] = (batch, *where, at[-1])
+        return x[index] if inside else 0
 
     shape = (
         2 * int(np.prod(block)),
@@ -230,7 +231,7 @@ def test_joining_undoes_cutting(data: st.DataObject) -> None:
     twice = s.concat_interleaved([x, x], axis=axis)
     a = axis % len(shape)
     doubled = [*shape[:a], 2 * shape[a], *shape[a + 1 :]]
-    same(twice, built(doubled, lambda at: x[(*at[:a], at[a] // 2, *at[a + 1 :])], x))
+    same(twice, built(doubled, lambda at: x[tuple(i // 2 if k == a else i for k, i in enumerate(at))], x))
 
 
 def test_split_into_uneven_chunks() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 
 
-def _each(x: np.ndarray, fn: Callable[[str], object], dtype: object = object) -> np.ndarray:
+def _each(x: np.ndarray, fn: Callable[[str], object], dtype: np.typing.DTypeLike = object) -> np.ndarray:
     out = np.empty(x.shape, dtype)
     for i, v in np.ndenumerate(x):
         out[i] = fn(v)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any as Object
 
 import numpy as np
@@ -22,7 +22,7 @@ def _bound(parts: int) -> Object:
         xs = [np.abs(np.asarray(x, np.float64)) for x in ctx.inputs["xs"]]
         r = abs(float(np.asarray(ctx.inputs["rate"]).reshape(-1)[0]))
         n = len(xs) // parts
-        alike = [sum(xs[k] for k in range(j, len(xs), n)) for j in range(n)]
+        alike = [np.asarray(sum(xs[k] for k in range(j, len(xs), n))) for j in range(n)]
         fit = [s for s in alike if s.shape == ctx.wide.shape]
         top = np.maximum.reduce(fit) if fit else np.zeros(ctx.wide.shape)
         return 128 * max(ctx.acc_u, 2.0**-24) * (np.abs(ctx.wide) + (1 + r) * (top + top * top)) + ctx.ulp
@@ -44,7 +44,7 @@ def _groups(xs: list[Array], parts: int) -> list[tuple[Array, ...]]:
     return groups
 
 
-def _flat(rows: list[tuple[Array, ...]]) -> list[Array]:
+def _flat(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
     return [r[k] for k in range(len(rows[0])) for r in rows]
 
 
@@ -65,7 +65,7 @@ def momentum(
     beta: Real,
     norm: Real,
     mode: Choice[str, "standard", "nesterov"] = "standard",
-) -> Array:
+) -> list[Array]:
     """xs: values, gradients, momenta; results: new values, new momenta."""
     r, t = _number(rate), _number(count)
     rows = []
@@ -85,7 +85,7 @@ def adagrad(
     decay: Real = 0.0,
     epsilon: Real = 1e-6,
     norm: Real = 0.0,
-) -> Array:
+) -> list[Array]:
     """xs: values, gradients, accumulated squares; results: new values, new accumulated squares."""
     r = _number(rate) / (1 + _number(count) * decay)
     rows = []
@@ -107,7 +107,7 @@ def adam(
     epsilon: Real = 1e-6,
     norm: Real = 0.0,
     norm_post: Real = 0.0,
-) -> Array:
+) -> list[Array]:
     """xs: values, gradients, their running means, running means of squares; results: all but the gradients, new."""
     r, t = _number(rate), _number(count)
     step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r

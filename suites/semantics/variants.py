@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as Object
+
 import numpy as np
 
 from harness.core.dtypes import of
@@ -17,6 +19,7 @@ from harness.declare import (
     Num,
     Real,
     T,
+    Tolerance,
     bounded,
     gathered,
     semantics,
@@ -93,8 +96,8 @@ class NotFlag(Codec):
         b.attr(self.name, int(not value))
 
 
-def _pick_bound(i: int) -> object:
-    def bound(ctx: Context) -> object:
+def _pick_bound(i: int) -> Tolerance:
+    def bound(ctx: Context) -> Object:
         which = n.batch_norm_training if ctx.params["training"] else n.batch_norm
         return which.error_of(i).bound(ctx)
 

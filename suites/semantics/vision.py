@@ -22,9 +22,9 @@ Array = np.ndarray
             12
             * c.acc_u
             * np.broadcast_to(
-                np.abs(np.asarray(c.inputs["theta"], np.float64)).sum(-1)[
-                    (slice(None), *(None,) * (c.wide.ndim - 2), slice(None))
-                ],
+                np.expand_dims(
+                    np.abs(np.asarray(c.inputs["theta"], np.float64)).sum(-1), tuple(range(1, c.wide.ndim - 1))
+                ),
                 c.wide.shape,
             )
             + c.ulp
@@ -57,7 +57,9 @@ def _draw_affine(d: Draw) -> dict:
     return {"theta": T((n, k, k + 1)), "size": (n, d.int(1, 3), *(d.int(2, 5) for _ in range(k))), "align": d.bool()}
 
 
-def _summed(x: Array, image: Ints, block: Ints, strides: Ints, pads: Ints, dilations: Ints) -> Array:
+def _summed(
+    x: Array, image: Ints, block: Ints, strides: Ints | None, pads: Ints | None, dilations: Ints | None
+) -> Array:
     """What ``col2im`` says, of an array."""
     r = len(image)
     g = geometry(image, block, strides, dilations, pads, "explicit")
@@ -70,9 +72,12 @@ def _summed(x: Array, image: Ints, block: Ints, strides: Ints, pads: Ints, dilat
     out = np.zeros((x.shape[0], c, *(image[i] + p[i] + p[r + i] for i in range(r))), x.dtype if whole else np.float64)
     cols = x.reshape(x.shape[0], c, *block, *counts)
     for t in np.ndindex(tuple(block)):
-        at = tuple(slice(t[i] * di[i], t[i] * di[i] + st[i] * (counts[i] - 1) + 1, st[i]) for i in range(r))
-        out[(slice(None), slice(None), *at)] += cols[(slice(None), slice(None), *t)].astype(out.dtype)
-    return out[(slice(None), slice(None), *(slice(p[i], p[i] + image[i]) for i in range(r)))]
+        from_: tuple[Object, ...] = (slice(None), slice(None), *t)
+        at = (slice(t[i] * di[i], t[i] * di[i] + st[i] * (counts[i] - 1) + 1, st[i]) for i in range(r))
+        to: tuple[Object, ...] = (slice(None), slice(None), *at)
+        out[to] += cols[from_].astype(out.dtype)
+    of_out: tuple[Object, ...] = (slice(None), slice(None), *(slice(p[i], p[i] + image[i]) for i in range(r)))
+    return out[of_out]
 
 
 def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -81,7 +86,9 @@ def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str 
     if of(x).kind != "f":
         return None
     sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
-    total = _summed(sizes, *(params.get(n) for n in ("image", "block", "strides", "pads", "dilations")))
+    total = _summed(
+        sizes, *(params[n] for n in ("image", "block")), *(params.get(n) for n in ("strides", "pads", "dilations"))
+    )
     return underspecified("a partial sum beyond the range of the type", total > float_max(of(x)))
 
 
@@ -138,7 +145,7 @@ def _col2im_lists(d: Draw) -> dict:
     return {**out, name: (*out[name], 1 if name == "pads" else 2)}  # nothing that could be left out as the default
 
 
-def _unpooled(x: Array, kernel: Ints, strides: Ints, pads: Ints, shape: Ints) -> list[int]:
+def _unpooled(x: Array, kernel: Ints, strides: Ints | None, pads: Ints | None, shape: Ints | None) -> list[int]:
     """The shape in which the indices of MaxUnpool count.  A given shape of the output replaces the pads: what it cuts
     off is padding, and beyond what the windows cover it adds nothing that an index counts.
 
@@ -160,7 +167,7 @@ def _unpooled(x: Array, kernel: Ints, strides: Ints, pads: Ints, shape: Ints) ->
     return [*x.shape[:2], *inner]
 
 
-def _placed(x: Array, index: Array, counted: list[int], shape: Ints) -> Array:
+def _placed(x: Array, index: Array, counted: list[int], shape: Ints | None) -> Array:
     """Zeros of ``shape`` (``counted``, where it is None) with ``x`` at the indices of its first [*counted] elements."""
     out = np.zeros(prod(counted), x.dtype)
     out[index.reshape(-1)] = x.reshape(-1)

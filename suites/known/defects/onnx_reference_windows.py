@@ -275,7 +275,8 @@ def scales_of_the_second_axis(g: Given) -> list[Any] | None:
         return None
     at = np.indices(shape)
     rest = (a * (n > 1) for a, n in zip(at[1 - all_.ndim :], all_.shape[1:], strict=True))
-    return [Near(all_[(at[-3], *rest)], 1)]
+    of_all_: tuple[Any, ...] = (at[-3], *rest)
+    return [Near(all_[of_all_], 1)]
 
 
 def length_unrounded(g: Given) -> list[Expected] | None:
@@ -343,5 +344,6 @@ def unpooled_with_pads(g: Given) -> list[Any] | None:
         return None
     flat[g["I"].reshape(-1)] = x.reshape(-1)
     out = np.zeros(g["output_shape"], x.dtype)
-    out[(slice(None), slice(None), *map(slice, counted))] = flat.reshape(*x.shape[:2], *counted)
+    of_out: tuple[Any, ...] = (slice(None), slice(None), *map(slice, counted))
+    out[of_out] = flat.reshape(*x.shape[:2], *counted)
     return [out]

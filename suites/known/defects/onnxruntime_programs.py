@@ -106,7 +106,8 @@ def quantised_average_divided_by_pads(g: Given) -> Outputs:
     strides = pool.attrs.get("strides", [1] * n)
     sums = np.pad(x, [(0, 0), (0, 0), *zip(pads[:n], pads[n:])])
     sums = np.lib.stride_tricks.sliding_window_view(sums, kernel, tuple(range(2, 2 + n))).sum(tuple(range(-n, 0)))
-    sums = sums[(slice(None), slice(None), *(slice(None, None, s) for s in strides))]
+    of_sums: tuple[Any, ...] = (slice(None), slice(None), *(slice(None, None, s) for s in strides))
+    sums = sums[of_sums]
     for a in range(n):
         starts = np.arange(sums.shape[2 + a]) * strides[a] - pads[a]
         counts = np.minimum(starts + kernel[a], x.shape[2 + a] + pads[2 * a + 1]) - starts

@@ -55,7 +55,8 @@ def _palette(indices: np.ndarray, lut: np.ndarray, axis: int) -> np.ndarray:
         at = list(i)
         at[axis], part = divmod(at[axis], size)
         group = tuple(k // (n // m) for k, n, m in zip(at, indices.shape, lut.shape))
-        y[i] = lut[(*group, int(indices[tuple(at)]), part)]
+        of_lut: tuple[Any, ...] = (*group, int(indices[tuple(at)]), part)
+        y[i] = lut[of_lut]
     return y
 
 

@@ -48,7 +48,8 @@ def _gather_nd(at: Attrs, a: Arrays, version: str) -> list[Any]:
     x, i, b = a["x"], a["indices"].astype(int), at.get("batch_dims", 0)
     y = np.empty((*i.shape[:-1], *x.shape[b + i.shape[-1] :]), x.dtype)
     for k in np.ndindex(i.shape[:-1]):
-        y[k] = x[(*k[:b], *i[k])]
+        of_x: tuple[Any, ...] = (*k[:b], *i[k])
+        y[k] = x[of_x]
     return [y]
 
 

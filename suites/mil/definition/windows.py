@@ -45,9 +45,11 @@ def _conv(at: Attrs, a: Arrays, version: str) -> list[Any]:
     for m, *o in np.ndindex(len(w), *sizes):
         group = m // (len(w) // groups)
         window = tuple(slice(p * s, p * s + r, d) for p, s, r, d in zip(o, strides, reach, dilations))
-        part = x[(slice(None), slice(group * per, (group + 1) * per), *window)]
+        of_x: tuple[Any, ...] = (slice(None), slice(group * per, (group + 1) * per), *window)
+        part = x[of_x]
         shift = 0.0 if bias is None else float(bias[m])
-        y[(slice(None), m, *o)] = (part * w[m]).sum(tuple(range(1, part.ndim))) + shift
+        of_y: tuple[Any, ...] = (slice(None), m, *o)
+        y[of_y] = (part * w[m]).sum(tuple(range(1, part.ndim))) + shift
     return [y]
 
 
@@ -65,7 +67,10 @@ def _transposed(at: Attrs, a: Arrays, version: str) -> list[Any]:
             o = tuple(p * s + t * d for p, s, t, d in zip(i, strides, k, dilations))
             for g in range(groups):
                 ins, outs = slice(g * per_in, (g + 1) * per_in), slice(g * per_out, (g + 1) * per_out)
-                y[(slice(None), outs, *o)] += x[(slice(None), ins, *i)] @ w[(ins, slice(None), *k)]
+                of_w: tuple[Any, ...] = (ins, slice(None), *k)
+                of_x: tuple[Any, ...] = (slice(None), ins, *i)
+                of_y: tuple[Any, ...] = (slice(None), outs, *o)
+                y[of_y] += x[of_x] @ w[of_w]
     kind, cut = at.get("pad_type", "valid"), []
     given = at.get("pad") or [0] * (2 * axes)
     for k, n in enumerate(full):
@@ -77,7 +82,8 @@ def _transposed(at: Attrs, a: Arrays, version: str) -> list[Any]:
         elif at.get("output_shape"):
             size = at["output_shape"][2 + k]
         cut.append(slice(before, before + size))
-    y = y[(slice(None), slice(None), *cut)]
+    of_y = (slice(None), slice(None), *cut)
+    y = y[of_y]
     return [y if bias is None else y + wide(bias).reshape(1, -1, *(1,) * axes)]
 
 
@@ -95,7 +101,8 @@ def _pool(at: Attrs, a: Arrays, version: str) -> list[Any]:
         spans = [
             (p * s - b, min(p * s - b + k, n + e)) for p, s, (b, e), k, n in zip(o, strides, pads, kernel, x.shape[2:])
         ]
-        seen = x[(slice(None), slice(None), *(slice(max(0, lo), max(0, hi)) for lo, hi in spans))]
+        of_x: tuple[Any, ...] = (slice(None), slice(None), *(slice(max(0, lo), max(0, hi)) for lo, hi in spans))
+        seen = x[of_x]
         over, here = tuple(range(2, x.ndim)), (slice(None), slice(None), *o)
         out["mean"][here], out["max"][here] = seen.mean(over), seen.max(over)
         out["all"][here] = seen.sum(over) / np.prod([hi - lo for lo, hi in spans])

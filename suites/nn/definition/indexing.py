@@ -43,7 +43,8 @@ def gather_along(p: Any, data: Array, indices: Array) -> Array:
     )
     y = np.zeros(indices.shape)
     for at in np.ndindex(*indices.shape):
-        y[at] = data[(*at[:a], _at(indices[at], data.shape[a]), *at[a + 1 :])]
+        of_data: tuple[Any, ...] = (*at[:a], _at(indices[at], data.shape[a]), *at[a + 1 :])
+        y[at] = data[of_data]
     return y
 
 
@@ -126,7 +127,8 @@ def one_hot(p: Any, x: Array, given: Array | None = None) -> Array:
     y = np.full((*x.shape, size), p.offValue, np.float64)
     for at in np.ndindex(*x.shape):
         if 0 <= x[at] < size:
-            y[(*at, int(x[at]))] = p.onValue
+            of_y: tuple[Any, ...] = (*at, int(x[at]))
+            y[of_y] = p.onValue
     return np.moveaxis(y, -1, axis_of(p.axis, x.ndim + 1))
 
 

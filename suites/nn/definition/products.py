@@ -116,7 +116,9 @@ def _correlate(x: Array, w: Array, stride: Any, dilation: Any, pads: Any, groups
         first = o // (m // groups) * per
         for q, tap in itertools.product(range(per), itertools.product(*map(range, w.shape[2:]))):
             cut = tuple(slice(i * d, i * d + (z - 1) * t + 1, t) for i, d, z, t in zip(tap, dilation, size, stride))
-            y[:, o] += x[(slice(None), first + q, *cut)] * w[(o, q, *tap)]
+            of_w: tuple[Any, ...] = (o, q, *tap)
+            of_x: tuple[Any, ...] = (slice(None), first + q, *cut)
+            y[:, o] += x[of_x] * w[of_w]
     return y
 
 
@@ -211,7 +213,9 @@ def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int
     full = np.zeros((n, groups * per, *((s - 1) * t + r for s, t, r in zip(x.shape[2:], stride, reach))))
     for i, o, tap in itertools.product(range(c), range(per), itertools.product(*map(range, kernel))):
         at = tuple(slice(v * d, v * d + (s - 1) * t + 1, t) for v, d, s, t in zip(tap, dilation, x.shape[2:], stride))
-        full[(slice(None), i // (c // groups) * per + o, *at)] += x[:, i] * w[(i, o, *tap)]
+        of_w: tuple[Any, ...] = (i, o, *tap)
+        of_full: tuple[Any, ...] = (slice(None), i // (c // groups) * per + o, *at)
+        full[of_full] += x[:, i] * w[of_w]
     if p.paddingType == 2:
         size = [int(v) for v in p.outputShape] or [s * t for s, t in zip(x.shape[2:], stride)]
         begins = [(f - v) // 2 for f, v in zip(full.shape[2:], size)]
@@ -221,7 +225,8 @@ def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int
         size = [f - b - e for f, (b, e) in zip(full.shape[2:], pads)]
         check(not p.outputShape or size == list(p.outputShape), "another shape than the padding leaves")
     check(min(size) > 0 and min(begins) >= 0, "nothing left, or more than what the kernel reaches")
-    return full[(slice(None), slice(None), *(slice(b, b + v) for b, v in zip(begins, size)))]
+    of_full = (slice(None), slice(None), *(slice(b, b + v) for b, v in zip(begins, size)))
+    return full[of_full]
 
 
 def _borders3(p: Any, shape: Any, kernel: Any, stride: Any) -> list[tuple[int, int]]:
@@ -246,7 +251,9 @@ def _windows(x: Array, kernel: Any, stride: Any, pads: Any, size: Any, fn: Any) 
             lo, hi = i * t - b, i * t - b + k
             cut.append(slice(max(lo, 0), min(hi, n)))
             padded *= min(hi, n + e) - max(lo, -b)
-        y[(slice(None), slice(None), *at)] = fn(x[(slice(None), slice(None), *cut)].reshape(*x.shape[:2], -1), padded)
+        of_x: tuple[Any, ...] = (slice(None), slice(None), *cut)
+        of_y: tuple[Any, ...] = (slice(None), slice(None), *at)
+        y[of_y] = fn(x[of_x].reshape(*x.shape[:2], -1), padded)
     return y
 
 

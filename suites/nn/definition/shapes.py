@@ -235,7 +235,8 @@ def reverse_seq(p: Any, x: Array, lengths: Array) -> Array:
         n = int(lengths[at[b]])
         check(n <= x.shape[s], "length")
         if at[s] < n:
-            y[at] = x[(*at[:s], n - 1 - at[s], *at[s + 1 :])]
+            of_x: tuple[Any, ...] = (*at[:s], n - 1 - at[s], *at[s + 1 :])
+            y[at] = x[of_x]
     return y
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from harness.core.errors import RuleError
-from harness.declare import Array, Context, Float, Num, Real, exact, rounded, semantics, underspecified
+from harness.declare import Array, Context, Float, Num, Real, exact, params, rounded, semantics, underspecified
 from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, any_nan, native, np, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
-SLOPES = Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
+SLOPES = params.Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
 
 
 @semantics(
@@ -125,7 +125,7 @@ def _draw_prelu(d):  # type: ignore[no-untyped-def]
     return {"x": T(shape), "slope": T(d.broadcast_from(shape))}
 
 
-def per_channel(v: object, rank: int, axis: int = 1) -> object:
+def per_channel(v: Array, rank: int, axis: int = 1) -> Array:
     """[C] or [1] as an array that broadcasts along ``axis`` of a tensor of that rank."""
     a = np.asarray(v)
     return a.reshape([-1 if i == axis % rank else 1 for i in range(rank)])

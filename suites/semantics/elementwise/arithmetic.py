@@ -204,7 +204,8 @@ def _overflows_on_the_way(inputs: dict[str, Any], params: dict[str, Any]) -> str
     xs = [np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0) for x in inputs["xs"] if of(x).kind == "f"]
     if not xs:
         return None
-    total = functools.reduce(np.add, xs, np.zeros(()))
+    zero: Any = np.zeros(())
+    total = functools.reduce(np.add, xs, zero)
     return underspecified("a partial sum beyond the range of the type", total > float_max(of(inputs["xs"][0])))
 
 

@@ -37,23 +37,25 @@ def x_of(ctx: Context) -> Any:
     return np.asarray(ctx.inputs["x"], np.float64)
 
 
-def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) -> Tolerance:
-    """k ulp of the result plus an absolute term that the printed formula's own roundings cause."""
-
+def _ulps_and(k: float, absolute: Callable[[Context], Any]) -> Callable[[Context], Any]:
     def bound(ctx: Context) -> Any:
         with quiet:
             extra = np.asarray(absolute(ctx), np.float64)
         # where the term itself is not a number the result is special and the class rules judge it
         return k * ctx.ulp + np.where(np.isfinite(extra), extra, 0.0)
 
-    return composed(bound, f"{k:g} ulp(h) + {formula}")
+    return bound
+
+
+def plus_absolute(k: float, absolute: Callable[[Context], Any], formula: str) -> Tolerance:
+    """k ulp of the result plus an absolute term that the printed formula's own roundings cause."""
+
+    return composed(_ulps_and(k, absolute), f"{k:g} ulp(h) + {formula}")
 
 
 def composed_of(k: float, absolute: Callable[[Context], Any], formula: str) -> Tolerance:
     """As ``plus_absolute``, named BOUNDED in reports (an error function of the inputs)."""
-    inner = plus_absolute(k, absolute, formula)
-    assert inner.fn is not None
-    return bounded(inner.fn, f"{k:g} ulp(h) + {formula}")
+    return bounded(_ulps_and(k, absolute), f"{k:g} ulp(h) + {formula}")
 
 
 def any_nan(*names: str) -> Callable[..., str | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as Anything
+
 import numpy as np
 
 import native_ref as native
@@ -156,7 +158,8 @@ def gather_nd(x: Any[Array, "*d"], indices: Int[Array, "*e"], *, batch_dims: Int
     lead = tuple(
         np.arange(n).reshape([-1 if j == t else 1 for j in range(i.ndim - 1)]) for t, n in enumerate(x.shape[:b])
     )
-    out = x[(*lead, *(i[..., t] for t in range(k)))]
+    of_x: tuple[Anything, ...] = (*lead, *(i[..., t] for t in range(k)))
+    out = x[of_x]
     if isinstance(out, np.ndarray):
         return out
     one = np.empty((), x.dtype)  # NumPy gives the element itself where no axis is left
@@ -173,7 +176,7 @@ def _draw_nd(d: Draw) -> dict:
     rows = (*shape[:b], *d.shape(0, _room(d, 2, len(shape) - k, b + 1)))
     ends = shape[b : b + k]
     t = T((*rows, k), values=_tuples(d, prod(rows), ends, signed))
-    out = {"x": T(shape), "indices": t, "signed": signed}
+    out: dict[str, Anything] = {"x": T(shape), "indices": t, "signed": signed}
     if "batch_dims" in d.version.param_codecs:
         out["batch_dims"] = b
     return out
@@ -183,7 +186,7 @@ def _tuples(d: Draw, count: int, ends: tuple[int, ...], signed: bool) -> list[in
     """Index tuples, duplicates allowed: multiples of a random number in mixed radix."""
     total = prod(ends)
     step, start, flip = d.int(1, max(total, 1)), d.int(0, max(total - 1, 0)), d.int(2, 5)
-    out = []
+    out: list[int] = []
     for r in range(count):
         at = (start + r * step) % total
         one: list[int] = []

@@ -137,7 +137,8 @@ def segment_sum(x: Num[Array, "n *d"], ids: Int[Array, "n"]) -> Array:
 @segment_sum.draw
 def _draw_segments(d: Draw) -> dict:
     shape = d.shape(1, 4, lo=1)
-    ids, at = [], 0
+    ids: list[int] = []
+    at = 0
     for _ in range(shape[0]):
         at += d.pick((0, 0, 1, 1, 2)) if ids else d.pick((0, 0, 1))
         ids.append(at)
@@ -212,7 +213,7 @@ def sparse_to_dense(
     """
     out = np.full(tuple(shape), default.reshape(()), values.dtype)
     at = indices.reshape(1, 1) if indices.ndim == 0 else indices.reshape(-1, 1) if indices.ndim == 1 else indices
-    out[tuple(at.astype(np.int64).T)] = values if values.ndim == 0 else values.reshape(-1)
+    out[tuple(np.asarray(v) for v in at.astype(np.int64).T)] = values if values.ndim == 0 else values.reshape(-1)
     return out
 
 
@@ -304,7 +305,8 @@ def embedding_lookup_sparse(
     lead = tuple(int(n) for n in shape[:-1])
     out = np.zeros((*lead, *table.shape[1:]))
     total, squares = np.zeros(lead), np.zeros(lead)
-    for i, place, w in zip(ids.tolist(), at.tolist(), weights.astype(np.float64).tolist()):
+    each: list[float] = weights.astype(np.float64).ravel().tolist()
+    for i, place, w in zip(ids.tolist(), at.tolist(), each):
         p = tuple(place[:-1])
         out[p] += table[i].astype(np.float64) * w
         total[p] += w
@@ -368,7 +370,7 @@ def soft_nms(
     > 0
     a score is first multiplied by exp(-iou**2 / (2 sigma)) for every kept box, and the box waits for its turn again."""
     b, s = boxes.astype(np.float64), scores.astype(np.float64)
-    queue = [[float(v), i, 0] for i, v in enumerate(s) if v > score_threshold]
+    queue = [(float(v), i, 0) for i, v in enumerate(s) if v > score_threshold]
     kept: list[int] = []
     values: list[float] = []
     while queue and len(kept) < limit:
@@ -390,7 +392,7 @@ def soft_nms(
             kept.append(i)
             values.append(score)
         elif score > score_threshold:
-            queue.append([score, i, len(kept)])
+            queue.append((score, i, len(kept)))
     pad = limit - len(kept)
     return (np.array(kept + [-1] * pad, np.int32), np.array(values + [-1.0] * pad), np.array(len(kept), np.int32))
 

@@ -162,7 +162,7 @@ def _split_axis(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="MIL split num_splits iOS15; TFLite SPLIT; NN split; ONNX Split-2 without sizes")
-def split_even(x: Any[Array, "*d"], *, axis: Integer, count: Integer) -> Array:
+def split_even(x: Any[Array, "*d"], *, axis: Integer, count: Integer) -> list[Array]:
     """``count`` equal consecutive parts along ``axis``, as a list.  Raises RuleError "axis-in-range",
     "count-divides"."""
     a = norm_axis(axis, x.ndim)

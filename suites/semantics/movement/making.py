@@ -56,10 +56,10 @@ def range_of(start: Num[Array, ""], limit: Num[Array, ""], delta: Num[Array, ""]
     Raises RuleError "step-nonzero".
     """
     if start.dtype.kind in "iu":
-        s, e, k = (int(v.reshape(-1)[0]) for v in (start, limit, delta))
-        if k == 0:
+        first, end, by = (int(v.reshape(-1)[0]) for v in (start, limit, delta))
+        if by == 0:
             raise RuleError("step-nonzero", "delta 0")
-        return np.array(range(s, e, k), start.dtype)
+        return np.array(range(first, end, by), start.dtype)
     s, e, k = (float(v.reshape(-1)[0]) for v in (start, limit, delta))
     if k == 0:
         raise RuleError("step-nonzero", "delta 0")
@@ -72,8 +72,8 @@ def _draw_range(d: Draw) -> dict:
     """Steps that every float type holds exactly, so that the element count has one answer."""
     count = d.int(0 if d.allow_empty else 1, 12)
     dt = d.dtype("start")
-    step = d.pick((1, 2, 3, 7, -1, -2, -5)) if dt.kind in "i" else d.pick((1, 2, 3))
-    scale = 1
+    step: float = d.pick((1, 2, 3, 7, -1, -2, -5)) if dt.kind in "i" else d.pick((1, 2, 3))
+    scale: float = 1
     if dt.kind == "f":
         step, scale = d.pick((0.5, 1.0, 2.0, -0.5, -1.0, 0.25, 3.0)), d.pick((1, 0.5))
     start = d.int(-20, 20) * scale if dt.kind != "u" else d.int(0, 20)
@@ -96,7 +96,7 @@ def eye_like(
 ) -> Any[Array, "r c"]:
     """Ones on diagonal ``k`` (above the main one for k > 0) of a zero matrix shaped like ``x``; dtype: None
     is that of ``x``."""
-    return np.eye(*x.shape, k=k).astype((dtype or of(x)).np)
+    return np.eye(x.shape[0], x.shape[1], k=k).astype((dtype or of(x)).np)
 
 
 def _other(d: Draw) -> DType | None:

@@ -9,6 +9,7 @@ and to [-1, n - 1] for s < 0; the elements are begin, begin + s, ... before end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as Anything
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from harness.generate.draw import Draw
 from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
 
 
-def _flag(mask: Sequence[bool], i: int) -> bool:
+def _flag(mask: Sequence[int], i: int) -> bool:
     return bool(mask[i]) if i < len(mask) else False
 
 
@@ -27,9 +28,9 @@ def window(
     begin: Sequence[int],
     end: Sequence[int],
     stride: Sequence[int],
-    begin_mask: Sequence[bool] = (),
-    end_mask: Sequence[bool] = (),
-    squeeze_mask: Sequence[bool] = (),
+    begin_mask: Sequence[int] = (),
+    end_mask: Sequence[int] = (),
+    squeeze_mask: Sequence[int] = (),
 ) -> tuple[slice | int, ...]:
     """The NumPy index of a strided slice, one entry per axis given.
 
@@ -75,9 +76,8 @@ def strided_slice(
     stride = (1,) * x.ndim if stride is None else stride
     if not len(begin) == len(end) == len(stride) == x.ndim:
         raise RuleError("entry-per-axis", f"{len(begin)}, {len(end)}, {len(stride)} entries for rank {x.ndim}")
-    return x[
-        (*window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask), ...)
-    ]  # the ellipsis keeps rank 0 an array
+    index: tuple[Anything, ...] = (*window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask), ...)
+    return x[index]  # the ellipsis keeps rank 0 an array
 
 
 def _bounds(d: Draw, n: int, step: int, empty: bool = True) -> tuple[int, int]:
@@ -172,7 +172,9 @@ def slice_axes(
     at = norm_axes(axes, x.ndim)
     index: list = [slice(None)] * x.ndim
     if from_first:
-        starts = [-x.shape[a] if s < 0 and b < -x.shape[a] else b for a, b, s in zip(at, starts, steps, strict=True)]
+        starts = tuple(
+            -x.shape[a] if s < 0 and b < -x.shape[a] else b for a, b, s in zip(at, starts, steps, strict=True)
+        )
     for a, w in zip(at, window([x.shape[a] for a in at], starts, ends, steps), strict=True):
         index[a] = w
     return x[tuple(index)]
@@ -185,10 +187,11 @@ def _draw_slice_axes(d: Draw) -> dict:
     axes = fixed(d, "axes", lambda: None if d.chance(4) else signed(d, some, len(shape)))
     at = range(len(some)) if axes is None else [a % len(shape) for a in axes]
     stepped = axes is not None and "steps" in d.version.param_codecs
-    steps: tuple[int, ...] | None = tuple(_step(d, True) if stepped else 1 for _ in at)
-    pairs = [_bounds(d, shape[a], s) for a, s in zip(at, steps, strict=True)]
+    each = tuple(_step(d, True) if stepped else 1 for _ in at)
+    steps: tuple[int, ...] | None = each
+    pairs = [_bounds(d, shape[a], s) for a, s in zip(at, each, strict=True)]
     starts, ends = (tuple(p[i] for p in pairs) for i in (0, 1))
-    if axes is None or (all(s == 1 for s in steps) and d.bool()):
+    if axes is None or (all(s == 1 for s in each) and d.bool()):
         steps = None
     return {"x": T(shape), "starts": starts, "ends": ends, "axes": axes, "steps": steps}
 
@@ -257,7 +260,8 @@ def strided_slice_bits(
                 [_bit(shrink_axis_mask, i)],
             )
             axis += 1
-    return x[(*index, ...)]
+    of_x: tuple[Anything, ...] = (*index, ...)
+    return x[of_x]
 
 
 @strided_slice_bits.draw
@@ -265,7 +269,8 @@ def _draw_bits(d: Draw) -> dict:
     shape = d.shape(1, min(5, d.max_rank))
     given = d.int(1, len(shape))
     dots = d.int(0, given) if "ellipsis_mask" not in d.fixed and d.chance(3) else None
-    rows, masks, axis = [], dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), 0
+    rows: list[tuple[int, int, int]] = []
+    masks, axis = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), 0
     for i in range(given):
         k = len(rows)
         if dots == i:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
@@ -27,7 +28,7 @@ from suites.semantics.norm.moments import (
 Array = np.ndarray
 
 
-def _batch_parts(i: dict[str, Object]) -> tuple[Array, Array, Array, Object, Object]:
+def _batch_parts(i: Mapping[str, Object]) -> tuple[Array, Array, Array, Object, Object]:
     x = wide(i["x"])
     scale, bias = i.get("scale"), i.get("bias")
     return (

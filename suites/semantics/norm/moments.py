@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 from typing import Any as Object
 
@@ -76,7 +76,8 @@ def spread_bound(
     axes = tuple(i for i in range(x.ndim) if mean.shape[i] == 1 and x.shape[i] != 1)
     s2 = var + epsilon
     c = np.abs(x - mean) / np.sqrt(s2)
-    off, rel = 0.0, 0.0
+    off: Array | float = 0.0
+    rel: Array | float = 0.0
     if not given_moments:
         ex, ex2 = np.abs(x).mean(axis=axes, keepdims=True), np.square(x).mean(axis=axes, keepdims=True)
         off = gamma(n + 1, u) * ex
@@ -165,7 +166,7 @@ def instance_norm(
     )
 
 
-def _layer_axes(x: Array, params: dict[str, Object]) -> list[int]:
+def _layer_axes(x: Array, params: Mapping[str, Object]) -> list[int]:
     if params.get("axis") is not None:
         return list(range(norm_axis(params["axis"], x.ndim), x.ndim))
     return norm_axes(params.get("axes"), x.ndim)
@@ -186,7 +187,7 @@ def _layer_parts(ctx: Context) -> tuple[Array, Array, Array, Object, Object, flo
     return x, mean, var, scale, bias, float(product([x.shape[a] for a in axes]))
 
 
-def _scale(v: Object, x: Array, axes: list[int], params: dict[str, Object]) -> Object:
+def _scale(v: Object, x: Array, axes: list[int], params: Mapping[str, Object]) -> Object:
     if v is None:
         return None
     if params.get("axis") is not None:

@@ -25,7 +25,7 @@ from suites.semantics.window import geometry
 _SPEC = "TensorFlow Lite dynamic range quantization"
 
 
-def step(low: Array | float, high: Array | float, asymmetric: bool | None) -> Array:
+def step(low: Array | float, high: Array | float, asymmetric: bool | str | None) -> Array:
     """How far an activation may be moved by its quantisation, where all lie in [low, high]: half a step.
 
     Symmetric: steps of max|x| / 127.  Asymmetric: steps of the range, zero included, / 255 (a rounded zero point moves
@@ -37,7 +37,7 @@ def step(low: Array | float, high: Array | float, asymmetric: bool | None) -> Ar
     return e * (1 + 2.0**-12)
 
 
-def step_of(x: Array, asymmetric: bool | None) -> float:
+def step_of(x: Array, asymmetric: bool | str | None) -> float:
     """``step`` for a whole tensor."""
     return float(step(x.min(initial=0.0), x.max(initial=0.0), asymmetric))
 

@@ -9,7 +9,7 @@ Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Ac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from suites.semantics.quantised.dynamic import step, step_of
 from suites.semantics.tensorflow_recurrent import GATES, newest, sigmoid
 
 Array = np.ndarray
-_ACT = {
+_ACT: dict[str, Callable[[Array], Array]] = {
     "NONE": lambda x: x,
     "RELU": lambda x: np.maximum(x, 0),
     "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
@@ -180,6 +180,7 @@ def svdf_error(
     met = newest(times, calls).T
     parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
     error, size = (
-        sum(a).reshape(len(x), -1, rank).sum(-1) for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
+        np.asarray(sum(a)).reshape(len(x), -1, rank).sum(-1)
+        for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
     )
     return error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))

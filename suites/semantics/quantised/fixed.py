@@ -15,6 +15,7 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import DType, int_range
 from harness.declare import Context, Draw, Param, Tolerance, accepted, quantised
+from harness.tolerance.quantised import Quantised
 
 Array = np.ndarray
 Quant = dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from suites.semantics.quantised.output import finish
 
 _SPEC = "TFLite 8-bit quantization specification"
 
-_UNARY = {
+_UNARY: dict[str, Callable[[Array], Array]] = {
     "logistic": lambda r: 1 / (1 + np.exp(-r)),
     "tanh": np.tanh,
     "exp": np.exp,

@@ -228,7 +228,7 @@ def _matmul_real(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpo
 
 def _matmul_tie(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:
     s = xq["scale"][0] * yq["scale"][0] / oq["scale"][0]
-    return freedom(np.float64(s), _matmul_acc(x, y, xq, yq, transpose_x, transpose_y), x)
+    return freedom(np.asarray(s), _matmul_acc(x, y, xq, yq, transpose_x, transpose_y), x)
 
 
 @semantics(error=rounding(_matmul_real, _matmul_tie), source=f"{_SPEC}; TFLite BATCH_MATMUL")

@@ -19,7 +19,7 @@ def clamp_range(q: Quant, dtype: Any, activation: str) -> tuple[int, int]:
     s, z = q["scale"][0], q["zero_point"][0]
 
     def at(r: float) -> int:
-        return int(z + away(np.float64(r / s)))
+        return int(z + away(np.asarray(r / s)))
 
     least, most = LIMITS.get(activation, (-np.inf, np.inf))
     return max(lo, at(least)) if least > -np.inf else lo, min(hi, at(most)) if most < np.inf else hi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
@@ -96,7 +97,7 @@ def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: floa
     return np.where(outside, fill, y)
 
 
-def _filter(p: dict[str, Object]) -> dict[str, Object]:
+def _filter(p: Mapping[str, Object]) -> Mapping[str, Object]:
     return {k: p[k] for k in ("mode", "nearest", "cubic_a", "exclude_outside", "antialias")}
 
 
@@ -115,7 +116,7 @@ def unsettled(axis: Axis, coordinates: str, how: str) -> Array:
     """Per output position the other element that a coordinate off by its margin would choose; -1 for none."""
     at = axis.positions(coordinates)
     base = np.clip(rounded_index(at, how), 0, axis.n - 1)
-    out = np.full(axis.m, -1, np.int64)
+    out: Array = np.full(axis.m, -1, np.int64)
     if axis.exact(coordinates):
         return out
     for sign in (-1, 1):
