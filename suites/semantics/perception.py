@@ -193,7 +193,7 @@ def max_unpool(
     kernel: Ints,
     strides: Each[Ints, "s", 1, 3],
     padding: Choice[str, MODES],
-):
+) -> Array:
     """Every element at the place that the whole number of its index names in its window; 0 elsewhere.
 
     The result has h * kernel[0] rows and w * kernel[1] columns, whatever the padding of the pooling was.  What an index
