@@ -7,22 +7,31 @@ The first output tells whether the pass is to change anything, the others are th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.core.errors import Unsupported
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Evaluation, OpVersion, Sampling
+from harness.declare import exact
 from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build
-from suites.passes.program import HEADER, Make, either, error_classes, run
+from suites.passes.program import HEADER, LANGUAGE
+from suites.programs import MOST, Make, ProgramDialect
 
 
-class Passes(Dialect):
+@dataclass(frozen=True)
+class _Pass:
+    """before: passes that run first.  watch: what the pass promises to change."""
+
+    before: tuple[str, ...]
+    watch: str
+
+
+class Passes(ProgramDialect):
     """Versions are 1 throughout: a pass has no version of its own, the backend's release has."""
 
     name = "passes"
@@ -31,18 +40,10 @@ class Passes(Dialect):
     opsets = ("ios13", "ios15", "ios16", "ios17", "ios18")  # iOS 13 is that of a program that names none
     extension = ".milp"
     max_rank = 5
-    allow_empty = False
-    const_chance = 0
-    package_size = 1  # passes look at the whole program
-    own = frozenset({"declare"})
-
-    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
-        """A program is not a signature: what makes one invalid is the business of the ops in it."""
-        return ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
 
     def __init__(self, package: str) -> None:
-        super().__init__(package)
-        self.watched: dict[str, str] = {}  # what each pass promises to change
+        super().__init__(package, LANGUAGE)
+        self._passes: dict[str, _Pass] = {}
 
     def marker(self, opset: Any) -> str:
         return "passes"
@@ -50,21 +51,21 @@ class Passes(Dialect):
     def declare(
         self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops"
     ) -> None:
-        """An entry for a pass: its programs, drawn evenly.  before: passes that run first.  watch: what the pass
-        promises to change, a key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``."""
-        self.watched[name] = watch
-        self.op(
-            name,
-            Evaluation(run, error_classes(narrow), f"MIL graph pass {name}: coremltools 9.0, published pass pages"),
-            Sampling(either(*makes), tags=before),
-        )
+        """An entry for a pass: its programs, drawn evenly.  narrow: it rounds every value to f16.  before: passes that
+        run first.  watch: what the pass promises to change, a key of ``WATCHED`` in
+        ``harness/backends/coremltools_passes.py``."""
+        self._passes[name] = _Pass(before, watch)
+        error = (exact(), *(self.language.tolerance(k, narrow) for k in range(MOST)))
+        self.programs(name, makes, error, f"MIL graph pass {name}: coremltools 9.0, published pass pages")
+
+    def promised(self, program: Graph) -> list[np.ndarray]:
+        """Has the pass something to do?"""
+        return [np.array(bool(program.meta["fires"]))]
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        if len(instances) != 1:
-            raise Unsupported("a pass sees a program of its own")
-        inst = instances[0]
-        v = self.version_of(inst)
-        return build(inst, v.entry.sampling.tags, self.watched[inst.op], v.schema.extra["namespace"])
+        inst = self.alone(instances)
+        how = self._passes[inst.op]
+        return build(inst, how.before, how.watch, self.version_of(inst).schema.extra["namespace"])
 
     def notation(self, inst: Instance) -> str:
         meta = inst.attrs["program"].meta

@@ -55,7 +55,7 @@ def test_every_value_is_moved_both_ways(pairs: bool) -> None:
     """One that lies on a bend, as the 0 of a relu, shows its error on one side alone."""
     import numpy as np
 
-    from suites.semantics.programs import _signs
+    from suites.programs.language import _signs
 
     patterns = np.stack(list(_signs((40,), pairs, np.random.default_rng(1))))
     assert (patterns.max(0) == 1).all()

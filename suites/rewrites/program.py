@@ -1,23 +1,22 @@
-"""Small ONNX programs that optimisers rewrite: how they are written down, run, and how far one may be off."""
+"""Small ONNX programs that optimisers rewrite: how they are written down and run, and how far one may be off."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, DType, of
-from harness.core.instance import Graph, Node
-from harness.declare import Call, Context, Draw, T, Tolerance, composed, quantised
+from harness.core.instance import Node
+from harness.declare import Call, Context, Tolerance, quantised
+from suites import programs
 from suites.onnx import dialect as onnx
 from suites.onnx import schemas
 from suites.onnx.builder import positions
-from suites.onnx.interpret import Run
-from suites.semantics.programs import Language, grid
+from suites.programs import MOST, Language, Make
 
-MOST = 4  # outputs of a program
-Make = Callable[[Draw], dict[str, Any]]
+__all__ = ["LANGUAGE", "Make", "Program", "error_classes", "ints", "operands"]
+
+LANGUAGE = Language(onnx)
 
 
 def ints(*values: int) -> np.ndarray:
@@ -25,36 +24,13 @@ def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-class Program:
+class Program(programs.Program):
     """A program under construction: ``p.input``, ``p.op`` give names; what is not a name becomes an initializer."""
 
-    def __init__(self, d: Draw, dtype: DType = F32) -> None:
-        self.d, self.g = d, Graph()
-        self.dtype = dtype
-        self.tensors: list[T] = []
-
-    def input(self, shape: Any, recipe: str | None = None, dtype: DType | None = None) -> str:
-        """A graph input; the data of floats is moderate, so that nothing overflows on the way."""
-        recipe = recipe or self.d.pick(("unit", "small", "uniform:-4:4"))
-        self.tensors.append(T(tuple(shape), recipe, dtype or self.dtype, False))
-        return f"p{len(self.tensors) - 1}"
-
-    def const(self, value: Any) -> str:
-        """An initializer: an array; floats take the program's type, Python's integers are int64."""
+    def literal(self, value: Any) -> np.ndarray:
+        """Floats of Python take the program's type, its integers are int64; arrays keep their type."""
         a = np.asarray(value)
-        if a.dtype == np.float64:
-            a = a.astype(self.dtype.np)
-        name = f"c{len(self.g.consts)}"
-        self.g.consts[name] = a
-        return name
-
-    def weights(self, shape: Any, lo: int = -4, hi: int = 4, scale: float = 0.25) -> np.ndarray:
-        """Values on a grid, from one draw."""
-        return grid(self.d, shape, lo, hi, scale)
-
-    def given(self, value: np.ndarray, recipe: str = "unit") -> str:
-        """Most often an initializer, which a rewriting may compute with; else an input of that shape."""
-        return self.input(value.shape, recipe) if self.d.chance(8) else self.const(value)
+        return a.astype(self.dtype.np) if a.dtype == np.float64 else a
 
     def op(self, op: str, *given: Any, outs: int = 1, **rest: Any) -> Any:
         """A node on operands in the order of the op's slots; ``rest`` names attributes, or slots where the opset has a
@@ -73,9 +49,7 @@ class Program:
                 attrs[k] = v
             else:
                 slots[k] = self._ref(v)
-        names = [f"{op.lower()}_{len(self.g.nodes)}" + (f"_{i}" if outs > 1 else "") for i in range(outs)]
-        self.g.nodes.append(Node(op, slots, names, attrs))
-        return names[0] if outs == 1 else names
+        return self.node(op, slots, attrs, outs)
 
     def _ref(self, v: Any) -> str:
         return v if isinstance(v, str) else self.const(v)
@@ -89,28 +63,11 @@ class Program:
         between = [o for n in self.g.nodes for o in n.outputs if o not in outs]
         if between and len(outs) < MOST and self.d.chance(6):
             outs.append(self.d.pick(between))
-        self.g.outputs = outs
         if self.tensors and self.d.chance(4):
             self.g.meta["open"] = {
                 f"p{i}": [k for k in range(len(t.shape)) if self.d.bool()] for i, t in enumerate(self.tensors)
             }
-        return {"inputs": self.tensors, "program": self.g, "pattern": pattern, "@outs": len(outs)}
-
-
-class _Onnx(Language):
-    def node(self, node: Node, scope: dict[str, Any], opset: Any) -> list[Any]:
-        return Run(onnx.at, int(opset)).expect(node, scope)  # type: ignore[arg-type]
-
-
-LANGUAGE = _Onnx()
-
-
-def run(call: Call) -> list[Any]:
-    """The outputs of the program."""
-    scope = LANGUAGE.run(call)
-    results = [np.array(scope[n]) for n in call.attrs["program"].outputs]
-    call.outs = [{"dtype": of(r)} for r in results]
-    return [r.astype(np.float64) if r.dtype.kind == "f" else r for r in results]  # wide: judged by the bound
+        return self.finished(outs, pattern)
 
 
 def _last(call: Call, k: int) -> Node | None:
@@ -137,7 +94,7 @@ def _steps(ctx: Context, k: int) -> Any:
     node = _last(ctx.call, k)
     if node is None:
         return ctx.wide
-    x = LANGUAGE.run(ctx.call)[node.inputs["x"]].astype(np.float64)
+    x = LANGUAGE.run_call(ctx.call)[node.inputs["x"]].astype(np.float64)
     scale, zero = _scales(ctx.call, node, x)
     return x / scale + zero
 
@@ -148,30 +105,18 @@ def _tie(ctx: Context, k: int) -> Any:
     if node is None:
         return 0.0
     x = node.inputs["x"]
-    value = LANGUAGE.run(ctx.call)[x].astype(np.float64)
+    value = LANGUAGE.run_call(ctx.call)[x].astype(np.float64)
     scale, _ = _scales(ctx.call, node, value)
     bound = LANGUAGE.bounds(ctx.call, names=[x])[0]
     return bound / scale + np.abs(value / scale) * 2.0**-20 + 2.0**-20
 
 
-def _class(k: int, integers: bool) -> Tolerance:
-    if integers:
-        return quantised(0, real=lambda ctx: _steps(ctx, k), tie=lambda ctx: _tie(ctx, k))
-
-    def bound(ctx: Context) -> Any:
-        return LANGUAGE.bounds(ctx.call)[k]
-
-    return composed(bound, "every op's own error, propagated through the program, twice, + ulp")
-
-
 def error_classes(integers: bool) -> tuple[Tolerance, ...]:
     """integers: of programs whose first output is quantised; the others are judged as they come."""
-    return tuple(_class(k, integers and k == 0) for k in range(MOST))
-
-
-def either(*makes: Make) -> Make:
-    """One of several generators."""
-    return lambda d: d.pick(makes)(d)
+    plain = [LANGUAGE.tolerance(k) for k in range(MOST)]
+    if not integers:
+        return tuple(plain)
+    return (quantised(0, real=lambda ctx: _steps(ctx, 0), tie=lambda ctx: _tie(ctx, 0)), *plain[1:])
 
 
 def operands(node: Node, opset: int) -> list[str]:

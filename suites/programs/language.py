@@ -1,6 +1,7 @@
-"""Small programs of several ops: how far the outputs of one may be off, whatever steps a runtime makes of it.
+"""How programs run: node by node, with the reference of the dialect's declared ops, and how far an output may be off.
 
-A dialect of programs says how one of its nodes is run; everything else is first-order propagation.
+The expected value of a program follows from its nodes, whatever steps a runtime makes of it.  Its tolerance is the
+first-order propagation of what each node may be off on its own.
 """
 
 from __future__ import annotations
@@ -12,16 +13,9 @@ import numpy as np
 
 from harness.core.dtypes import F16, float_max, of
 from harness.core.instance import Graph, Node
-from harness.declare import Call, Draw
+from harness.declare import Call, Context, Dialect, Expected, Tolerance, composed
+from harness.declare.interpreter import call_of_node
 from harness.tolerance import ulp
-
-
-def grid(d: Draw, shape: Any, lo: int, hi: int, scale: float) -> np.ndarray:
-    """Numbers between lo and hi times scale, from one draw."""
-    n = int(np.prod(shape))
-    start, step = d.int(0, 16), d.pick((1, 3, 5, 7))
-    span = hi - lo + 1
-    return (np.array([lo + (start + k * step) % span for k in range(n)]) * scale).reshape(shape)
 
 
 def _moves_only(e: Any) -> bool:
@@ -71,44 +65,65 @@ def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 class Language:
-    """How programs of a dialect run.  The subject is the attribute ``program`` of a call, its inputs are p0, p1, ..."""
+    """How programs of one dialect run.  Their inputs are called p0, p1, ... in the order in which they are given.
+
+    dialect: whose declared ops the nodes are.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
 
     def settled(self, g: Graph, opset: Any) -> Graph:
-        """The program as ``node`` takes it."""
+        """The program as ``node`` takes it, where the dialect holds it in another form."""
         return g
 
-    def feed(self, call: Call) -> dict[str, Any]:
+    def feed(self, g: Graph, inputs: Sequence[Any]) -> dict[str, Any]:
         """The program's inputs by name."""
-        return {f"p{i}": x for i, x in enumerate(call.inputs["inputs"])}
+        return {f"p{i}": x for i, x in enumerate(inputs)}
 
-    def node(self, node: Node, scope: dict[str, Any], opset: Any) -> list[Any]:
+    def node(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> list[Expected]:
         """What the reference expects of one node on the values of ``scope``."""
-        raise NotImplementedError
+        call = call_of_node(self.dialect, node, scope, opset, g.meta)
+        return call.version.evaluate(call)
 
-    def run(self, call: Call) -> dict[str, Any]:
-        """All values of the program by name."""
-        g = self.settled(call.attrs["program"], call.opset)
-        scope = {**g.consts, **self.feed(call)}
+    def run(self, program: Graph, inputs: Sequence[Any], opset: Any) -> dict[str, Any]:
+        """All values of a program by name."""
+        g = self.settled(program, opset)
+        scope = {**g.consts, **self.feed(g, inputs)}
         for node in g.nodes:
-            scope.update(zip(node.outputs, [e.value for e in self.node(node, scope, call.opset)]))
+            scope.update(zip(node.outputs, [e.value for e in self.node(g, node, scope, opset)]))
         return scope
+
+    def run_call(self, call: Call) -> dict[str, Any]:
+        """All values of the program of a call by name."""
+        return self.run(call.attrs["program"], call.inputs["inputs"], call.opset)
+
+    def tolerance(self, k: int, narrow: bool = False) -> Tolerance:
+        """Of output ``k``: the errors of all nodes, propagated.  narrow: every value is rounded to f16."""
+
+        def bound(ctx: Context) -> Any:
+            return self.bounds(ctx.call, narrow)[k]
+
+        what = "every value rounded to f16" if narrow else "every op's own error"
+        return composed(bound, f"{what}, propagated through the program, twice, + ulp")
 
     def bounds(self, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """First-order propagation by evaluation: every value of the program moved by its own error, one at a time and
         with several sign patterns, and the changes of the outputs added up.  Twice that, since both programs round,
         plus one ulp.  names: of the values asked for, the outputs by default.  narrow: every value is rounded to f16.
         """
-        g = self.settled(call.attrs["program"], call.opset)
+        opset, inputs = call.opset, call.inputs["inputs"]
+        g = self.settled(call.attrs["program"], opset)
         names = names or g.outputs
-        base: dict[str, Any] = {**g.consts, **self.feed(call)}
+        base: dict[str, Any] = {**g.consts, **self.feed(g, inputs)}
         stateful = bool(g.meta.get("states"))  # what is written has to be written anew: from the first op on
         own: list[tuple[int, str, Any]] = []
         if narrow:
-            for name, x in self.feed(call).items():
+            for name, x in self.feed(g, inputs).items():
                 if isinstance(x, np.ndarray) and of(x).kind == "f":
                     own.append((-1, name, ulp(x.astype(np.float64), F16)))
         for i, node in enumerate(g.nodes):
-            expected = self.node(node, base, call.opset)
+            expected = self.node(g, node, base, opset)
             own += [(i, n, b) for n, b in zip(node.outputs, _errors(node, expected, narrow)) if b is not None]
             base.update(zip(node.outputs, [e.value for e in expected]))
         rng = np.random.Generator(np.random.PCG64(7))
@@ -116,12 +131,12 @@ class Language:
         for i, name, b in own:
             worst = [np.zeros_like(t) for t in total]
             for signs in _signs(np.shape(b), narrow, rng):
-                scope = {**g.consts, **self.feed(call)} if stateful else dict(base)
+                scope = {**g.consts, **self.feed(g, inputs)} if stateful else dict(base)
                 moved = _moved(base[name], b * signs, rng)
                 with np.errstate(all="ignore"):
                     scope[name] = moved
                     for node in g.nodes if stateful else g.nodes[i + 1 :]:
-                        scope.update(zip(node.outputs, [e.value for e in self.node(node, scope, call.opset)]))
+                        scope.update(zip(node.outputs, [e.value for e in self.node(g, node, scope, opset)]))
                         if name in node.outputs:
                             scope[name] = moved
                     for k, out in enumerate(names):

@@ -1,0 +1,71 @@
+"""The base of dialects whose instances are whole programs: MIL passes, ONNX rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import Unsupported
+from harness.core.instance import Graph, Instance
+from harness.declare import Attr, Call, Dialect, Entry, Evaluation, OpSchema, OpVersion, Sampling, Slot, Tolerance
+from suites.programs.language import Language
+from suites.programs.program import Make, either
+
+MOST = 4  # outputs of a program
+
+
+class ProgramDialect(Dialect):
+    """An instance is a program: the attribute ``program`` is its graph, ``pattern`` says what it is to show, its inputs
+    stand in the slot ``inputs``.  Whatever a runtime makes of it, it is judged by what its nodes mean one by one.
+
+    language: how its programs run.
+    """
+
+    own = frozenset({"alone", "declare", "language", "programs", "promised", "results"})
+    allow_empty = False
+    const_chance = 0  # the program says what is constant
+    package_size = 1  # an optimiser looks at the whole model
+
+    def __init__(self, package: str, language: Language) -> None:
+        super().__init__(package)
+        self.language = language
+
+    def programs(self, name: str, makes: Sequence[Make], error: tuple[Tolerance, ...], source: str) -> Entry:
+        """An entry: programs of one kind, each of the generators as often as the others."""
+        return self.op(name, Evaluation(self.results, error, source), Sampling(either(*makes)))
+
+    def promised(self, program: Graph) -> list[np.ndarray]:
+        """What is expected of the runtime beside the outputs; it stands before them."""
+        return []
+
+    def results(self, call: Call) -> list[Any]:
+        """What is promised, then the outputs of the program, floats unrounded: they are judged by the bound."""
+        program: Graph = call.attrs["program"]
+        scope = self.language.run_call(call)
+        results = [*self.promised(program), *(np.array(scope[n]) for n in program.outputs)]
+        call.outs = [{"dtype": of(r)} for r in results]
+        return [r.astype(np.float64) if r.dtype.kind == "f" else r for r in results]
+
+    def alone(self, instances: Sequence[Instance]) -> Instance:
+        """The one instance of a model.  Raises Unsupported for several."""
+        if len(instances) != 1:
+            raise Unsupported(f"{self.name}: a program has a model of its own, got {len(instances)}")
+        return instances[0]
+
+    def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
+        """A program is not a signature: what makes one invalid is the business of the ops in it."""
+        return ("required-", "unknown-attribute", "enum:", "type:", "tied-type:")
+
+
+def program_schema(
+    name: str, first: Any, last: Any, types: Mapping[str, tuple[str, ...]], extra: Mapping[str, Any] | None = None
+) -> OpSchema:
+    """The schema of one kind of programs, for opsets first..last.  types: the element types "T" of inputs and outputs.
+
+    Versions are 1 throughout: what is tested has no version of its own, the runtime's release has."""
+    inputs, outputs = (Slot(n, "T", False, True) for n in ("inputs", "outputs"))
+    attrs = {"program": Attr("program", "graph", True), "pattern": Attr("pattern", "str", True)}
+    return OpSchema(name, 1, first, last, "", False, (inputs,), (outputs,), attrs, dict(types), dict(extra or {}))
