@@ -194,6 +194,7 @@ class _Reader:
         self.seen_rows: set[int] = set()  # hashes: a long campaign has millions
         self.seen_cases: set[tuple[Any, ...]] = set()
         self.seen_faults: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.reach: dict[str, dict[str, dict[str, None]]] = {}
         self.info: dict[Named, dict[str, Any]] = {}
         self.kept = self.repeated = self.differing = 0
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by id
@@ -329,6 +330,10 @@ class _Reader:
                 "valid": 0,
                 "counted": 0,
             }
+        if r.get("reach"):
+            told = self.reach.setdefault(key, {})
+            for part, names in r["reach"].items():
+                told.setdefault(part, {}).update(dict.fromkeys(names))
         for part in ("dtype", "choices", "rules"):
             for name, n in (r.get(part) or {}).items():
                 name = _dtype(name) if part == "dtype" else name
@@ -372,6 +377,10 @@ class _Reader:
         for (key, _, _, _, verdict), n in s.cube.items():
             if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
                 s.coverage[key]["uninformative"] += n
+        for key, told in self.reach.items():
+            met, ruled_out = told.get("met", {}), told.get("ruled_out", {})
+            unmet = [g for g in told.get("goals", {}) if g not in met and g not in ruled_out]
+            s.coverage[key]["reach"] = {"met": len(met), "ruled_out": len(ruled_out), "unmet": unmet}
         for id, n in self.hits.items():
             _listed(s.ambiguity if id in s.ambiguity else s.known, {"id": id, "hits": n})
         for key, pairs in self.pairs.items():

@@ -88,6 +88,9 @@ def engine(v: argparse.ArgumentParser) -> None:
     g.add_argument("--draws", type=positive, default=1, metavar="N", help="data draws per model (1)")
     g.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the instances (0)")
     g.add_argument("--no-invalid", action="store_true", help="draw no instances that break a rule")
+    g.add_argument(
+        "--reach", action="store_true", help="count the reach goals that the instances meet, for the Coverage page"
+    )
     g.add_argument("--seconds", type=seconds, metavar="S", help="stop after so many seconds")
     g.add_argument("--minimize", type=seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
     g.add_argument("--out", type=folder, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
@@ -187,4 +190,5 @@ def plan_of(args: argparse.Namespace) -> Any:
         args.minimize,
         command,
         getattr(args, "sensitivity", 0),
+        reach=args.reach,
     )

@@ -203,6 +203,7 @@ _COVER: dict[str, Form] = {
     "pairs": maybe(row("[met, possible]", count, count)),
     "uninformative": maybe(count),
     "sets": maybe(listed(listed(count))),
+    "reach": maybe(fields({}, {"goals": maybe(words), "ruled_out": maybe(words), "met": maybe(words)})),
 }
 _foretold = table(row("[asked, true]", count, count))
 _LEARNT = fields(

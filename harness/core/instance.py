@@ -158,6 +158,7 @@ class Graph:
 
 
 SKIPPED = "@skipped"
+SAME = "@same"  # attribute {slot: another slot}: both are given one tensor; of a variadic slot with "#" and a number
 
 
 @dataclass(slots=True)

@@ -83,6 +83,12 @@ class Dialect:
     """Does the format state the types of outputs ("@outputs") that no operand binds?"""
     packs_weights: bool = False
     """Are quantised operands stored in another type than that of their slot?"""
+    quantised_domains: tuple[str, ...] = ()
+    """Domains of the schema whose operands of the first type carry a scale and a zero point."""
+    tells_omitted: bool = True
+    """Can a model tell an attribute that is left out from its default spelled out?"""
+    has_booleans: bool = True
+    """Has it boolean attributes, or integers for them?"""
     own: frozenset[str] = frozenset()
     """Public members that a subclass adds, for its own suite."""
 

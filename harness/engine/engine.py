@@ -39,6 +39,7 @@ class Engine:
     handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
     verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
     progress: called now and then with the summary.  recheck: asks for a wrong answer once more before it counts.
+    reach: count the reach goals that the cases meet, which takes about as long as to draw them.
     """
 
     def __init__(
@@ -53,12 +54,13 @@ class Engine:
         on_failure: OnFailure | None = None,
         progress: Callable[[RunTotals], None] | None = None,
         recheck: Recheck | None = None,
+        reach: bool = False,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.progress, self.recheck = ledger, progress, recheck
         self.infos = {h.name: h.info for h in self.handles}
-        self.records = RunRecords(self.handles, self.infos, seed, ledger, sink, on_failure)
+        self.records = RunRecords(self.handles, self.infos, seed, ledger, sink, on_failure, reach)
         self.summary = self.records.summary
         self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}
         self._last = 0.0

@@ -18,6 +18,7 @@ from harness.core.escape import shell
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.case_record import blank, record
 from harness.ledger.ledger import Ledger
+from harness.reach.counted import ReachCover
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 
@@ -96,7 +97,7 @@ def end(interrupted: bool, **more: Any) -> dict[str, Any]:
 class RunRecords:
     """Counts and writes what an engine has judged.
 
-    infos: what the backends declare, by name.  sink: takes records.  on_failure: see ``Engine``.
+    infos: what the backends declare, by name.  sink: takes records.  on_failure, reach: see ``Engine``.
     hits: verdicts that listed entries explain, by the entry's id.  pool: draws of random ops over the whole run.
     """
 
@@ -108,13 +109,14 @@ class RunRecords:
         ledger: Ledger | None = None,
         sink: Sink | None = None,
         on_failure: OnFailure | None = None,
+        reach: bool = False,
     ) -> None:
         self.handles, self.infos, self.seed, self.ledger = handles, infos, seed, ledger
         self.on_failure = on_failure
         self.summary = RunTotals()
         self.pool = Pool()
         self.hits: Counter[str] = Counter()
-        self.cover: dict[str, Cover] = defaultdict(Cover)
+        self.cover: dict[str, Cover] = defaultdict(ReachCover if reach else Cover)
         self._sink = sink
         self._told: set[str] = set()  # entries and backends' remarks that the records hold already
 

@@ -17,6 +17,9 @@ from harness.declare.invalid import invalid_generators_of
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from harness.ledger.loader import load_ledger
+from harness.reach.goals import goals_of
+from harness.reach.survey import met_in
+from harness.reach.unreached import Unreached
 
 Rows = list[list[str]]
 
@@ -139,6 +142,24 @@ def unconditioned(sel: Selection) -> Rows:
         some = open_.total() if folder == "all folders" else open_[folder]
         rows.append([f"{some} of {n}", folder, f"{100 * some / n:.1f} %" if n else "", "", ""])
     return rows
+
+
+def reach(sel: Selection, draws: int) -> Rows:
+    """Op version, goal, and its state in so many drawn instances, with its clause: "met", "unmet", "open" (the ledger
+    says that it is unmet) or "ruled out".  The numbers of each op version come last."""
+    rows, totals = [], []
+    ledgers: dict[str, Unreached] = {}
+    for v in versions(sel):
+        ledger = ledgers.setdefault(v.dialect.name, Unreached(v.dialect))
+        clauses, gaps, found = ledger.clauses(v), ledger.open_goals(v), met_in(v, draws)
+        counts: Counter[str] = Counter()
+        for goal in goals_of(v).ids:
+            how = "met" if goal in found else "ruled out" if goal in clauses else "open" if goal in gaps else "unmet"
+            counts[how] += 1
+            rows.append([v.key, goal, how, clauses.get(goal, "")])
+        told = ", ".join(f"{counts[how]} {how}" for how in ("met", "ruled out", "open", "unmet"))
+        totals.append([v.key, f"{sum(counts.values())} goals", f"{told} in {draws} draws", ""])
+    return rows + totals
 
 
 LISTS: dict[str, Callable[[Selection], Rows]] = {

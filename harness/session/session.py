@@ -38,7 +38,7 @@ class Plan:
     """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
     runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed.  sensitivity: plant
     faults into so many instances per op version and element type, 0 for none.  saved: replay the saved instances
-    first."""
+    first.  reach: count the reach goals that the cases meet."""
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
@@ -53,6 +53,7 @@ class Plan:
     command: str = ""
     sensitivity: int = 0
     saved: bool = True
+    reach: bool = False
 
 
 @dataclass
@@ -153,6 +154,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             on_failure=evidence,
             progress=progress,
             recheck=Recheck(bench.spare, ledger),
+            reach=plan.reach,
         )
         for (key, _, first), learnt in prior_models.learnt.items():
             engine.recall(key, first, learnt)

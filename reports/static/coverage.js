@@ -5,7 +5,7 @@ function coverage() {
   const head = h(
     "div",
     { class: "crow chead" },
-    ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "uninformative", "not judged"].map((t) =>
+    ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "reach goals", "uninformative", "not judged"].map((t) =>
       h("span", {}, t),
     ),
   );
@@ -77,12 +77,24 @@ function coverage() {
         { title: rules.map(([x, n]) => `${x} ${n}`).join(", ") },
         rules.length ? `${rules.filter(([, n]) => n).length} of ${rules.length}` : "–",
       ),
+      reached(c.reach),
       h("span", { class: "num dim" }, c.uninformative ? whole(c.uninformative) : ""),
       notJudged(r.key),
     );
   }
 
   return { el, update, list };
+}
+
+// Goals of the op version that the instances met, of all that no clause rules out.
+function reached(r) {
+  if (!r) return h("span", { class: "dim", title: "opconform run --reach counts them" }, "–");
+  const goals = r.met + r.unmet.length;
+  return h(
+    "span",
+    { class: "num", title: `${whole(r.met)} met, ${whole(r.ruled_out)} ruled out by a clause, ${whole(r.unmet.length)} unmet` },
+    `${whole(r.met)}/${whole(goals)}`,
+  );
 }
 
 // Elements that passed only because their bound is infinite or useless, of all.
@@ -169,10 +181,20 @@ function dialectCards(rows) {
         h("dd", {}, percent(pairs[0], pairs[1])),
         h("dt", {}, "rules broken"),
         h("dd", {}, rules.length ? `${rules.filter(Boolean).length} of ${rules.length}` : "–"),
+        ...reachOf(have.map((r) => r.c.reach).filter(Boolean)),
       ),
     );
   });
   return h("div", { class: "dcards" }, cards);
+}
+
+function reachOf(rows) {
+  if (!rows.length) return [];
+  const sum = (f) => whole(rows.reduce((s, r) => s + f(r), 0));
+  return [
+    h("dt", {}, "reach goals"),
+    h("dd", {}, `${sum((r) => r.met)} met, ${sum((r) => r.ruled_out)} ruled out, ${sum((r) => r.unmet.length)} unmet`),
+  ];
 }
 
 function unsupportedTable() {
@@ -256,6 +278,21 @@ function coverageOf(key) {
     part("Dtypes drawn", c.dtype),
     part("Rules broken on purpose", c.rules),
     part("Choices drawn", c.choices),
+    c.reach ? h("h3", {}, "Reach goals") : null,
+    c.reach
+      ? h(
+          "p",
+          { class: "dim" },
+          `${whole(c.reach.met)} met, ${whole(c.reach.ruled_out)} ruled out by a clause, ${whole(c.reach.unmet.length)} unmet`,
+        )
+      : null,
+    c.reach?.unmet.length
+      ? h(
+          "div",
+          { class: "attrs", id: "unmet-goals" },
+          c.reach.unmet.map((g) => h("span", { class: "attr zero" }, h("span", {}, g))),
+        )
+      : null,
     c.pairs[1]
       ? h("p", { class: "dim" }, `${whole(c.pairs[0])} of ${whole(c.pairs[1])} pairs of choices were drawn together.`)
       : null,

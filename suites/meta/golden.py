@@ -347,6 +347,11 @@ def _op_version(
             "valid": sum(drawn.values()) - sum(rules.values()),
             "counted": sum(drawn.values()) - sum(rules.values()),
             "uninformative": uninformative,
+            "reach": {
+                "goals": ["rank:X=0", "rank:X=1", "extent:X[0]=0", "data:nan:X"],
+                "ruled_out": ["rank:X=0"],
+                "met": ["rank:X=1"],
+            },
         }
     )
     for fault in FAULTS:

@@ -57,6 +57,7 @@ class Nn(Dialect):
     allow_empty = False
     const_chance = 6
     packs_weights = True
+    tells_omitted = False  # Protocol Buffers 3, Default Values: a scalar that equals its default is not written
     _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
 
     @cached_property

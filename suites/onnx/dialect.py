@@ -84,6 +84,7 @@ class Onnx(Dialect):
     own = frozenset({"at"})
     _dynamic_chance = 10  # one instance in so many declares symbolic dimensions
     declares_extents = True
+    has_booleans = False
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
     def __init__(self, package: str) -> None:

@@ -62,6 +62,8 @@ class TfLite(Dialect):
     const_chance = 4
     declares_outputs = True
     declares_results = True  # shapes: what a converter writes, and what delegates look at
+    quantised_domains = ("quantised",)
+    tells_omitted = False  # FlatBuffers, Schemas: a scalar that equals its default is not written
     rerun_every = 10
     declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness.cli.options import selected, selection
+from harness.cli.options import positive, selected, selection
 from harness.cli.output import OK, say
 
 HELP = "what there is: dialects, opsets, ops, what they mean, backends, known differences"
@@ -12,13 +12,28 @@ HELP = "what there is: dialects, opsets, ops, what they mean, backends, known di
 
 def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
-    kinds = ("dialects", "opsets", "families", "ops", "meanings", "bounds", "backends", "known", "unconditioned")
+    kinds = (
+        "dialects",
+        "opsets",
+        "families",
+        "ops",
+        "meanings",
+        "bounds",
+        "backends",
+        "known",
+        "unconditioned",
+        "reach",
+    )
     v.add_argument(
         "what",
         choices=kinds,
         help="what to list; meanings: source, tolerance and rules of each op "
         "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
-        "that excuse any wrong answer",
+        "that excuse any wrong answer; reach: what the instances of each op version must show once, and whether "
+        "they do",
+    )
+    v.add_argument(
+        "--draws", type=positive, default=400, metavar="N", help="reach: instances drawn of each op version (400)"
     )
     selection(v)
 
@@ -27,5 +42,6 @@ def run(args: argparse.Namespace) -> int:
     """Does what the verb says; returns the exit code."""
     from harness.session import listings, terminal
 
-    say(*terminal.columns(listings.LISTS[args.what](selected(args))))
+    sel = selected(args)
+    say(*terminal.columns(listings.reach(sel, args.draws) if args.what == "reach" else listings.LISTS[args.what](sel)))
     return OK

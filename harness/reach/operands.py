@@ -1,0 +1,180 @@
+"""Kinds of goals about operands as a whole: types, which are given, as constants, twice, quantised; broken rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from harness.core.dtypes import dtype, int_range
+from harness.core.instance import SAME, SKIPPED
+from harness.declare.invalid import invalid_generators_of
+from harness.reach.facts import Facts, Filled
+
+_ALL_SUBSETS = 6  # optional operands; above that each pair
+_ALL_OUTPUTS = 4
+_ALL_TYPES = 64  # combinations of element types; above that each pair
+_FAR_SCALES = 100.0
+
+
+def dtypes(f: Facts) -> list[str]:
+    """Each element type of each type name, and each combination."""
+    names = _type_names(f)
+    out = [f"dtype:{t}={d}" for t, ds in names for d in ds]
+    return out + [f"dtypes:{t}={d},{u}={e}" for (t, ds), (u, es) in combinations(names, 2) for d in ds for e in es]
+
+
+def _type_names(f: Facts) -> list[tuple[str, tuple[str, ...]]]:
+    out = []
+    for t in f.version.type_names:
+        ds = f.schema.dtypes(t)
+        if len(ds) > 1:
+            out.append((t, tuple(d.name for d in ds)))
+    return out
+
+
+def dtypes_met(f: Facts, x: Filled) -> Iterator[str]:
+    found: dict[str, str] = {}
+    for s in f.schema.inputs:
+        for a in x.args.get(s.name, ()):
+            while a.items:
+                a = a.items[0]
+            found.setdefault(s.element, a.dtype.name)
+    for t, d in found.items():
+        yield f"dtype:{t}={d}"
+    names = [t for t in f.version.type_names if t in found]
+    for t, u in combinations(names, 2):
+        yield f"dtypes:{t}={found[t]},{u}={found[u]}"
+
+
+def optionals(f: Facts) -> list[str]:
+    """Every subset of the optional operands and outputs, pairs above six; how many tensors a variadic one takes."""
+    names = [s.name for s in f.schema.inputs if s.optional]
+    out = []
+    if 0 < len(names) <= _ALL_SUBSETS:
+        out += [f"optional:{_subset(c)}" for n in range(len(names) + 1) for c in combinations(names, n)]
+    elif names:
+        out += [f"optional:{a}{p},{b}{q}" for a, b in combinations(names, 2) for p in "+-" for q in "+-"]
+    outs = [s.name for s in f.schema.outputs if s.optional]
+    if 0 < len(outs) <= _ALL_OUTPUTS:
+        out += [f"outputs:{_subset(c)}" for n in range(len(outs) + 1) for c in combinations(outs, n)]
+    out += [f"count:{s.name}={n}" for s in f.schema.inputs if s.variadic for n in ("1", "2", "3 or more")]
+    return out
+
+
+def _subset(names: tuple[str, ...] | list[str]) -> str:
+    return "{" + ",".join(names) + "}"
+
+
+def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
+    names = [s.name for s in f.schema.inputs if s.optional]
+    if 0 < len(names) <= _ALL_SUBSETS:
+        yield f"optional:{_subset([n for n in names if x.args.get(n)])}"
+    elif names:
+        for a, b in combinations(names, 2):
+            yield f"optional:{a}{'+' if x.args.get(a) else '-'},{b}{'+' if x.args.get(b) else '-'}"
+    inst = x.case.inst
+    if any(s.optional for s in f.schema.outputs):
+        skipped = inst.attrs.get(SKIPPED, ())
+        asked = [s.name for i, s in enumerate(f.schema.outputs) if s.optional and i < inst.outs and i not in skipped]
+        yield f"outputs:{_subset(asked)}"
+    for s in f.schema.inputs:
+        if s.variadic:
+            n = len(x.args.get(s.name, ()))
+            yield f"count:{s.name}={n if n < 3 else '3 or more'}"
+
+
+def givings(f: Facts) -> list[str]:
+    """Each operand as run-time input, as constant beside one at run time, as constant without elements; the same tensor
+    given twice."""
+    out = []
+    alone = sum(1 for s in f.schema.inputs if s.container is None) == 1
+    for s in f.schema.inputs:
+        if s.container is None:
+            out += [] if s.const else [f"run-time:{s.name}"]
+            out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
+            out += [f"constant-empty:{s.name}"]
+    for a, b in combinations(f.operands, 2):
+        if a.slot.type == b.slot.type and not a.slot.variadic and not b.slot.variadic:
+            out.append(f"same-tensor:{a.name},{b.name}")
+    return out + [f"same-tensor:{o.name},{o.name}" for o in f.operands if o.slot.variadic]
+
+
+def givings_met(f: Facts, x: Filled) -> Iterator[str]:
+    running = any(not a.const for args in x.args.values() for a in args)
+    for slot, args in x.args.items():
+        for a in args:
+            if not a.const:
+                yield f"run-time:{slot}"
+            else:
+                if running or len(args) == 1:
+                    yield f"constant:{slot}"
+                if 0 in a.shape:
+                    yield f"constant-empty:{slot}"
+    same = x.case.inst.attrs.get(SAME)
+    if same:
+        for b, a in same.items():
+            a, b = a.partition("#")[0], b.partition("#")[0]
+            yield f"same-tensor:{a},{b}"
+            yield f"same-tensor:{b},{a}"
+
+
+def quantised(f: Facts) -> list[str]:
+    """Zero points at the ends and at 0, scales per axis, equal and far apart, of each quantised operand."""
+    names = [o.name for o in f.quantised]
+    out = [f"zero-point:{n}={w}" for n in names for w in ("lowest", "0", "highest")]
+    out += [f"scale:{n}=per axis" for n in names]
+    out += [f"scales:{a},{b}={w}" for a, b in combinations(names, 2) for w in ("equal", "far apart")]
+    if names:
+        out += [f"zero-point:output={w}" for w in ("lowest", "0", "highest")]
+        out += [f"scales:{names[0]},output={w}" for w in ("equal", "far apart")]
+    return out
+
+
+def quantised_met(f: Facts, x: Filled) -> Iterator[str]:
+    told = {}
+    for o in f.quantised:
+        for a in x.args.get(o.name, ()):
+            if a.quant:
+                told[o.name] = a.quant
+                lo, hi = int_range(a.dtype)
+                yield from _zero_points(o.name, a.quant, lo, hi)
+                if len(a.quant["scale"]) > 1:
+                    yield f"scale:{o.name}=per axis"
+    outs = x.case.inst.attrs.get("@outputs")
+    first = next(iter(outs or ()), None)
+    if first and first.get("quant"):
+        told["output"] = first["quant"]
+        dt = first["dtype"]
+        yield from _zero_points("output", first["quant"], *int_range(dtype(dt) if isinstance(dt, str) else dt))
+    for m, n in combinations(told, 2):
+        p, q = told[m]["scale"][0], told[n]["scale"][0]
+        if p == q:
+            yield f"scales:{m},{n}=equal"
+        elif max(p, q) / min(p, q) >= _FAR_SCALES:
+            yield f"scales:{m},{n}=far apart"
+
+
+def _zero_points(name: str, quant: dict[str, list[int]], lo: int, hi: int) -> Iterator[str]:
+    for z in quant["zero_point"]:
+        if z in (lo, 0, hi):
+            yield f"zero-point:{name}={'lowest' if z == lo else '0' if z == 0 else 'highest'}"
+            if z == 0:  # the lowest of an unsigned type is 0
+                yield f"zero-point:{name}=0"
+
+
+_NAMED = re.compile(r'RuleErrors? ((?:"[\w:-]+"(?:,? (?:and |or )?)?)+)')
+
+
+def rules(f: Facts) -> list[str]:
+    """Each stated rule is broken: those of the schema, those that the meaning or the entry declares, and those that
+    their docstrings name."""
+    v = f.version
+    names = dict.fromkeys(invalid_generators_of(v))
+    for fn in (
+        v.meaning.fn if v.meaning is not None else None,
+        v.entry.evaluation.fn if v.entry.evaluation is not None else None,
+    ):
+        for found in _NAMED.findall(" ".join((fn.__doc__ or "").split())) if fn is not None else ():
+            names.update(dict.fromkeys(re.findall(r'"([^"]+)"', found)))
+    return [f"rule:{name}" for name in names]
