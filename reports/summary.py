@@ -378,9 +378,9 @@ class _Reader:
             if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
                 s.coverage[key]["uninformative"] += n
         for key, told in self.reach.items():
-            met, ruled_out = told.get("met", {}), told.get("ruled_out", {})
-            unmet = [g for g in told.get("goals", {}) if g not in met and g not in ruled_out]
-            s.coverage[key]["reach"] = {"met": len(met), "ruled_out": len(ruled_out), "unmet": unmet}
+            reached, ruled_out = told.get("met", {}), told.get("ruled_out", {})
+            unmet = [g for g in told.get("goals", {}) if g not in reached and g not in ruled_out]
+            s.coverage[key]["reach"] = {"met": len(reached), "ruled_out": len(ruled_out), "unmet": unmet}
         for id, n in self.hits.items():
             _listed(s.ambiguity if id in s.ambiguity else s.known, {"id": id, "hits": n})
         for key, pairs in self.pairs.items():

@@ -171,10 +171,8 @@ def rules(f: Facts) -> list[str]:
     their docstrings name."""
     v = f.version
     names = dict.fromkeys(invalid_generators_of(v))
-    for fn in (
-        v.meaning.fn if v.meaning is not None else None,
-        v.entry.evaluation.fn if v.entry.evaluation is not None else None,
-    ):
-        for found in _NAMED.findall(" ".join((fn.__doc__ or "").split())) if fn is not None else ():
+    for fn in (v.meaning, v.entry.evaluation):
+        text = " ".join((fn.fn.__doc__ or "").split()) if fn is not None else ""
+        for found in _NAMED.findall(text):
             names.update(dict.fromkeys(re.findall(r'"([^"]+)"', found)))
     return [f"rule:{name}" for name in names]
