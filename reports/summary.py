@@ -37,7 +37,8 @@ class Summary:
     """What the pages are made from; ``to_json`` is also the JSON report.
 
     cube: (key, opset, backend, dtype, verdict) -> number of outcomes.  elements: key -> backend -> elements that were
-    not judged, all elements, answers to valid instances that were compared, those of them that say too little.  cases:
+    not judged, all elements, answers to valid instances that were compared, those of them that say too little.  paths:
+    key -> backend -> what computed an instance -> number of instances, of those that were asked.  cases:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
     sentences about the records themselves (cut short, repeated, interrupted)."""
@@ -51,6 +52,7 @@ class Summary:
     coverage: dict[str, dict[str, Any]] = field(default_factory=dict)
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     elements: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    paths: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
@@ -109,6 +111,19 @@ class Summary:
         return out
 
     @property
+    def untested_paths(self) -> list[list[str]]:
+        """(key, backend, kind): paths that a backend can take and tells, and that no instance of the op version took
+        although the backend judged some of them."""
+        judged = {(key, b) for (key, _, b, _, verdict), n in self.cube.items() if n and verdict in JUDGED}
+        tellers = {b for by in self.paths.values() for b in by}
+        out = []
+        for key, backend in sorted(judged | {(key, b) for (key, _, b, _, _) in self.cube if b in tellers}, key=_place):
+            kinds = (self.backends.get(backend, {}).get("info") or {}).get("path_kinds") or ()
+            taken = {path.split(":")[0] for path in self.paths.get(key, {}).get(backend, ())}
+            out += [[key, backend, kind] for kind in kinds if kind not in taken]
+        return out
+
+    @property
     def told(self) -> list[str]:
         """The notes, and those on backends."""
         return [*self.notes, *(f"{name}: {text}" for name, text in self.beside.items())]
@@ -131,6 +146,8 @@ class Summary:
             "judged_verdicts": list(JUDGED),
             "uninformative": self.uninformative,
             "elements": self.elements,
+            "paths": self.paths,
+            "untested_paths": self.untested_paths,
             "bad": self.bad,
             "undecided": self.undecided,
             "unused": self.unused,
@@ -147,6 +164,10 @@ class Summary:
             "ambiguity": self.ambiguity,
             "notes": self.told,
         }
+
+
+def _place(place: tuple[str, str]) -> tuple[Any, ...]:
+    return key_order(place[0]), place[1]
 
 
 def _order(column: int) -> Any:
@@ -199,6 +220,7 @@ class _Reader:
         self.kept = self.repeated = self.differing = 0
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by id
         self.elements: dict[str, dict[Named, list[int]]] = defaultdict(dict)
+        self.paths: dict[str, dict[Named, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self.pairs: dict[str, Pairs] = defaultdict(Pairs)  # of features, by op version
         self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
@@ -288,6 +310,9 @@ class _Reader:
                 if name == backend:
                     old = self.elements[r["key"]].get(named, [0, 0, 0, 0])
                     self.elements[r["key"]][named] = [a + b for a, b in zip(old, counts, strict=True)]
+            for name, path, n in r.get("paths") or ():
+                if name == backend:
+                    self.paths[r["key"]][named][path] += n
             self.differing += hash(ident) in self.seen_rows
             self.seen_rows.update((hash(ident), *same))
             for dtype, verdict, n in rows:
@@ -374,6 +399,9 @@ class _Reader:
         for (key, opset, named, dtype, verdict), n in self.cube.items():
             s.cube[key, opset, label[named], dtype, verdict] += n
         s.elements = {key: {label[named]: n for named, n in by.items()} for key, by in self.elements.items()}
+        s.paths = {
+            key: {label[named]: dict(n.most_common()) for named, n in by.items()} for key, by in self.paths.items()
+        }
         for (key, _, _, _, verdict), n in s.cube.items():
             if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
                 s.coverage[key]["uninformative"] += n

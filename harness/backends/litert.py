@@ -46,6 +46,7 @@ _GAPS = re.compile(
     r"|\((NOTYPE|BOOL|STRING|U?INT\d+|B?FLOAT\d+\w*|COMPLEX\d+) != [A-Z0-9_]+\)",
     re.IGNORECASE,
 )
+XNNPACK, BUILT_IN = "XNNPACK", "built-in kernel"  # what computes a node
 _CLAIM = re.compile(r"Type (\w+) \(\d+\)|type \w+ is not")
 
 
@@ -87,10 +88,12 @@ class LiteRt(Backend):
     family = "litert"
     script = SCRIPT
     pack = 16  # an interpreter costs as much as a dozen small ops
+    paths_every = 1  # the nodes are known anyway
 
     def __init__(self, kernels="opt", name="litert-opt"):
         self.name = name
         self.kernels = kernels
+        self.path_kinds = (XNNPACK,) if kernels == "xnnpack" else (BUILT_IN,)
         if kernels == "xnnpack":
             self.pack = 1  # the delegate compiles a graph as a whole: what is wrong with one op shows at others
             self.flushes = ("f32",)  # its thread pool runs with denormals disabled, on inputs and results
@@ -164,6 +167,10 @@ class LiteRt(Backend):
         if self.kernels == "xnnpack":
             h.undelegated = undelegated(h, node_names(h.interpreter) if nodes is None else nodes)
 
+    def paths(self, handle):
+        taken = delegated(handle, node_names(handle.interpreter)) if self.kernels == "xnnpack" else ()
+        return {n: XNNPACK if t.index in taken else BUILT_IN for n, t in handle.outs.items()}
+
     def _output(self, it, t):
         try:
             v = it.get_tensor(t.index)
@@ -219,12 +226,18 @@ def node_names(it):
         return [o["op_name"] for o in it._get_ops_details()]
 
 
-def undelegated(h, nodes):
-    """The first output that XNNPACK does not compute, in words; "" where it took what computes every output."""
+def delegated(h, nodes):
+    """Indices of the tensors that XNNPACK computes."""
     taken = set()
     for i, name in enumerate(nodes):
         if name == "DELEGATE":
             taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
+    return taken
+
+
+def undelegated(h, nodes):
+    """The first output that XNNPACK does not compute, in words; "" where it took what computes every output."""
+    taken = delegated(h, nodes)
     missed = [n for n, t in h.outs.items() if t.index not in taken]
     return f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 

@@ -9,12 +9,14 @@ through OrtValues over raw bytes; int4 is packed two per byte there.
 # Runs under any Python from 3.8 on, with runtimes that have no types.
 
 import ctypes
+import os
 import sys
+import tempfile
 
 import numpy as np
 import onnxruntime as ort
 from onnxruntime.capi import onnxruntime_pybind11_state as _c
-from opconform_worker import Backend, Unsupported, dtype_name, from_raw, processor, raw
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, onnx_bytes, pack, processor, raw, unpack
 
 # Element types that ``run`` can neither take nor give as NumPy arrays: our name, number in ONNX's TensorProto.
 SPECIAL = {
@@ -116,6 +118,7 @@ class OnnxRuntime(Backend):
     family = "onnxruntime"
     script = SCRIPT
     pack = 64
+    path_kinds = ("as written", "rewritten")  # told of the graph that it saves after its optimisations
     isolate_dtypes = tuple(
         _NUMBER
     )  # with one of them all of a model travels as OrtValues: slow, and no strings beside it
@@ -146,8 +149,8 @@ class OnnxRuntime(Backend):
     def info(self):
         """Highest opset and IR version, found by asking.  oldest_opset: what the documentation promises
         ("Compatibility", ONNX opset 7 and higher); older models are run all the same, but refusing one is no fault."""
-        out = {"oldest_opset": 7}
-        for key, made in (("opset", lambda v: tiny_model(opset=v)), ("ir", lambda v: tiny_model(ir=v))):
+        out, tiny = {"oldest_opset": 7}, onnx_bytes.tiny_model
+        for key, made in (("opset", lambda v: tiny(opset=v)), ("ir", lambda v: tiny(ir=v))):
             for v in range(40, 0, -1):
                 try:
                     self._session(made(v))
@@ -169,8 +172,12 @@ class OnnxRuntime(Backend):
         return ort.InferenceSession(model, self.options, providers=["CPUExecutionProvider"])
 
     def load(self, model, format):
+        ran = None
         try:
-            s = self._session(model)
+            if self.asked_paths:
+                s, ran = self._saved(model)
+            else:
+                s = self._session(model)
         except Exception as e:
             raise _sorted(e) from None
         inputs = s.inputs_meta if self.fast else s.get_inputs()
@@ -187,10 +194,30 @@ class OnnxRuntime(Backend):
         if not kinds.isdisjoint(SPECIAL):
             special = {n: t for n, t in zip([*known, *names], [*taken, *types]) if t in SPECIAL}
             others = [n for n, t in zip(names, types) if not t.startswith("tensor(")]
-        return s, names, special, set(known), others
+        return s, names, special, set(known), others, (model, ran)
+
+    def _saved(self, model):
+        """A session, and the bytes of the graph that it runs (None where it cannot be saved)."""
+        fd, path = tempfile.mkstemp(suffix=".onnx", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        os.close(fd)
+        self.options.optimized_model_filepath = path
+        try:
+            session = self._session(model)
+            with open(path, "rb") as f:
+                return session, f.read()
+        except Exception:  # the model's fault, or that of saving: without it that is told
+            self.options.optimized_model_filepath = ""
+            return self._session(model), None
+        finally:
+            self.options.optimized_model_filepath = ""
+            os.unlink(path)
+
+    def paths(self, handle):
+        names, (model, ran) = handle[1], handle[5]
+        return onnx_bytes.paths(model, ran, names) if ran else {}
 
     def run(self, handle, inputs):
-        session, names, special, known, others = handle
+        session, names, special, known, others, _ = handle
         if len(known) != len(inputs):  # a name that optimisation or an unused input has removed
             inputs = {k: v for k, v in inputs.items() if k in known}
         maps = [v for v in inputs.values() if type(v) is dict]
@@ -309,37 +336,7 @@ def from_ort(v, type_):
     return from_raw(data.view(np.uint16 if width == 2 else np.uint8).reshape(shape), name)
 
 
-def pack(values, bits):
-    """Small integers, one a byte -> several a byte, the first in the low bits."""
-    per = 8 // bits
-    padded = np.zeros(-(-values.size // per) * per, np.uint8)
-    padded[: values.size] = values & ((1 << bits) - 1)
-    return sum((padded[i::per] << (bits * i) for i in range(per)), np.zeros(padded.size // per, np.uint8))
-
-
-def unpack(data, bits, count):
-    per = 8 // bits
-    out = np.empty(data.size * per, np.uint8)
-    for i in range(per):
-        out[i::per] = (data >> (bits * i)) & ((1 << bits) - 1)
-    return out[:count]
-
-
 def _sorted(e):
     """The exception as one of ours where the runtime declares a gap."""
     text = str(e)
     return Unsupported(text) if any(g in text for g in _GAPS) else e
-
-
-def tiny_model(opset=13, ir=4):
-    """Bytes of a one-node Relu model, without the onnx package."""
-
-    def field(n, v):
-        return bytes([n << 3]) + bytes([v]) if isinstance(v, int) else bytes([n << 3 | 2, len(v)]) + v
-
-    def value(name):
-        return field(1, name) + field(2, field(1, field(1, 1) + field(2, b"")))
-
-    node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
-    graph = field(1, node) + field(2, b"g") + field(11, value(b"x")) + field(12, value(b"y"))
-    return field(1, ir) + field(7, graph) + field(8, field(2, opset))

@@ -20,7 +20,7 @@ import tempfile
 
 import numpy as np
 import openvino as ov
-from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
+from opconform_worker import Backend, Unsupported, dtype_name, from_raw, pack, raw, unpack
 
 # Element types that NumPy does not know: OpenVINO's name -> ours, bits of one element.
 _SPECIAL = {
@@ -173,6 +173,14 @@ class OpenVino(Backend):
         self._kept.append(compiled)
         return _Loaded(request, bounds)
 
+    def paths(self, handle):
+        """The primitive that computes an output, and the layers of the compiled graph that it comes from."""
+        out = {}
+        for result in handle.request.get_compiled_model().get_runtime_model().get_results():
+            name = result.get_friendly_name().split("/sink_port")[0]
+            out.update((n, path_of(result)) for names, _, _ in handle.outs for n in names if name in names)
+        return out
+
     def run(self, handle, inputs):
         try:
             for names, port, kind in handle.ins:
@@ -207,6 +215,27 @@ class _Loaded:
             for ports in (model.inputs, model.outputs)
         )
         self.known = {n for names, _, _ in self.ins for n in names}
+
+
+def path_of(result):
+    """ "jit_avx512: Softmax": the primitive of the last layer before a result that moves more than its layout, and all
+    layers; "folded" for a constant."""
+    layers, primitives, seen, waiting = [], [], set(), [result]
+    while waiting:
+        node = waiting.pop(0)
+        if node.get_friendly_name() in seen:
+            continue
+        seen.add(node.get_friendly_name())
+        facts = node.get_rt_info()
+        layer = str(facts["layerType"].astype(str)) if "layerType" in facts else ""
+        if layer not in ("", "Output", "Input", "Const"):
+            layers.append(layer)
+            if "primitiveType" in facts:
+                primitive = str(facts["primitiveType"].astype(str)).rpartition("_")[0]
+                primitives.append((layer in ("Reorder", "Reshape", "Convert"), len(primitives), primitive))
+        waiting += [i.get_source_output().get_node() for i in node.inputs()]
+    primitive = min(primitives, default=(0, 0, "unknown"))[2]
+    return f"{primitive}: {' + '.join(list(dict.fromkeys(layers))[:5])}" if layers else "folded"
 
 
 def require_narrow(net):
@@ -301,25 +330,6 @@ def from_tensor(t, kind):
 def bytes_of(t):
     """A tensor's memory; the packed types come as vectors of bytes."""
     return t.data.reshape(-1).view(np.uint8)
-
-
-def pack(values, bits):
-    """Small integers, one a byte -> several a byte, the first in the low bits."""
-    per = 8 // bits
-    padded = np.zeros(-(-values.size // per) * per, np.uint8)
-    padded[: values.size] = values & ((1 << bits) - 1)
-    out = np.zeros(padded.size // per, np.uint8)
-    for i in range(per):
-        out |= padded[i::per] << np.uint8(bits * i)
-    return out
-
-
-def unpack(data, bits, count):
-    per = 8 // bits
-    out = np.empty(data.size * per, np.uint8)
-    for i in range(per):
-        out[i::per] = (data >> np.uint8(bits * i)) & ((1 << bits) - 1)
-    return out[:count]
 
 
 def _sorted(e):

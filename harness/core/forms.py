@@ -255,6 +255,7 @@ RECORDS: dict[str, Form] = {
             "listed": maybe(listed(_LISTED)),
             "explained": listed(row("[backend, entry, number]", text, text, count)),
             "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4)),
+            "paths": listed(row("[backend, path, number]", text, text, count)),
         },
     ),
     "case": fields(

@@ -101,6 +101,7 @@ class Outcome:
 
     outputs: NumPy arrays in output order (None where the backend gave nothing); containers are lists.
     phase: build, start, load, run: where it stopped.  message: the backend's own words, first lines.
+    path: what computed it, where the backend tells: a kind, or ``kind: detail``.
     """
 
     status: Status
@@ -108,6 +109,7 @@ class Outcome:
     phase: str = ""
     message: str = ""
     millis: float = 0.0
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,14 @@ class Pack:
         quarantined: Set[int] = frozenset(),
         isolate_dtypes: frozenset[str] = frozenset(),
         hanging: Set[int] = frozenset(),
+        paths_every: int = 32,
     ) -> list[Job]:
         """The jobs of this pack for a backend that likes ``size`` instances a model.
 
         settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
         quarantined: those of them that get a process of their own too.  apart: element types whose cases share no model
-        with others.  hanging: cases that may hang.  What cannot be built has its outcome at once."""
+        with others.  hanging: cases that may hang.  paths_every: a model that holds one of so many cases of an op
+        version is asked which path computed it.  What cannot be built has its outcome at once."""
         settled = settled or {}
         chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), isolate_dtypes)
         answers = self.outcomes.setdefault(backend, {})
@@ -82,7 +84,8 @@ class Pack:
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
             corrupts_process = bool(quarantined) and any(id(c) in quarantined for c in cases)
             hangs = bool(hanging) and any(id(c) in hanging for c in cases)
-            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), corrupts_process, hangs))
+            paths = any(c.index % paths_every == 0 for c in cases)
+            out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), corrupts_process, hangs, paths))
         self.waiting += len(out)
         return out
 

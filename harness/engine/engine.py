@@ -189,7 +189,8 @@ class Engine:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
         learned_support = self.learned_support[h.name]
         quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, info.isolate_dtypes, hanging):
+        apart = info.isolate_dtypes
+        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging, info.paths_every):
             h.submit(job)
         return set(settled)
 
@@ -239,6 +240,8 @@ class Engine:
                 dtype, notable = case.dtype_name, False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
+                    if outcomes and outcomes[0].path:
+                        counts.paths[name, outcomes[0].path] += 1
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
                         votes[name] = None
                         seen = elements[name]

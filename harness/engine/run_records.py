@@ -51,12 +51,14 @@ class UnitCounts:
 
     verdicts: by backend, element type and verdict.  hits: verdicts by backend and id of the entry that explains them.
     elements: by backend, elements that were not judged, all elements, answers to valid instances that were compared,
-    and those of them that say too little.  pooled: did it draw from a distribution that is judged over the run?"""
+    and those of them that say too little.  pooled: did it draw from a distribution that is judged over the run?
+    paths: instances by backend and what computed them, of those that were asked."""
 
     verdicts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str]] = field(default_factory=Counter)
     elements: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0, 0]))
     pooled: bool = False
+    paths: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def count(self, result: Result) -> None:
         """Take in a verdict that is more than plain agreement."""
@@ -139,6 +141,7 @@ class RunRecords:
         self._told.update(beside.values())
         more = {
             "elements": [[name, *n] for name, n in sorted(counts.elements.items())],
+            "paths": [[name, path, n] for (name, path), n in sorted(counts.paths.items())],
             "cover": self.cover[key].taken(),
             "learnt": list(alike.values()),
             "pooled": counts.pooled,

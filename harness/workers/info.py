@@ -26,6 +26,9 @@ class BackendInfo:
 
     Handling.  pack: instances for one model, or {format: instances}.  isolate_dtypes: element types whose instances get
     models of their own.  recycle: models after which a fresh process takes over (None: never for that alone).
+    path_kinds: the paths (kernels, delegates) that it may take and tell.  paths_every: one case of an op version in so
+    many is asked which one it took.
+
     target_dialect: it is given each instance as a model of that dialect.  known_as: the name of its runtime in the
     known differences of that dialect.
 
@@ -47,6 +50,8 @@ class BackendInfo:
     pack: int | Mapping[str, int] = 1
     isolate_dtypes: frozenset[str] = frozenset()
     recycle: int | None = None
+    path_kinds: tuple[str, ...] = ()
+    paths_every: int = 32
     target_dialect: str | None = None
     known_as: str | None = None
     python: str = ""
@@ -79,6 +84,7 @@ class BackendInfo:
             "dtypes": None if self.dtypes is None else sorted(self.dtypes),
             "target_dialect": self.target_dialect,
             "known_as": self.known_as,
+            "path_kinds": list(self.path_kinds) or None,
         }
         info = {**{k: v for k, v in claims.items() if v is not None}, **self.more}
         return {"version": self.version, "formats": list(self.formats), "python": self.python, "info": info}
@@ -117,6 +123,8 @@ ATTRIBUTES: dict[str, Form] = {
     "isolate_dtypes": listed(_DTYPE),
     "recycle": maybe(that("a positive number or None", _count)),
     "forks": _YES_OR_NO,
+    "path_kinds": _NAMES,
+    "paths_every": that("a positive number", _count),
 }
 # What ``info()`` may return for the engine to read; other names are for the report.
 FACTS: dict[str, Form] = {
@@ -160,6 +168,8 @@ def declared(name: str, greeting: Any) -> BackendInfo:
         pack=stated.get("pack", 1),
         isolate_dtypes=frozenset(stated.get("isolate_dtypes", ())),
         recycle=stated.get("recycle"),
+        path_kinds=tuple(stated.get("path_kinds", ())),
+        paths_every=stated.get("paths_every", 32),
         target_dialect=facts.pop("target_dialect", None),
         known_as=facts.pop("known_as", None),
         python=greeting.get("python", ""),

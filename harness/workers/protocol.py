@@ -25,6 +25,10 @@ class Backend(Protocol):
     pack: number of instances that share one model (1: none), or {format: number}.
     isolate_dtypes: element types whose instances go in models of their own.
     recycle: number of models after which a fresh process takes over (None: never).
+    paths(): {output name: what computed it} of a handle that has run: a kind such as "delegate", or "kind: detail".
+    path_kinds: the kinds that ``paths`` tells; one that never occurs is reported as never tested.
+    paths_every: one case of an op version in so many is asked for its path.
+    asked_paths: set by the worker before ``load``, if there is ``paths``: will it be asked of this model?
     forks: False if the runtime does not survive a fork after its import.
     family: a name that it has in common with the backends that share its code; their opinions count once.
     unused: processor features for which this build of the runtime has no kernels.

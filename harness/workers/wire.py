@@ -33,6 +33,7 @@ class Job:
     rebuild: makes the model of some of the instances, so that a failing one can be found; without it all share
     the fate of the model.  tag: the caller's own.  quarantine: it may damage its process, which serves nobody after it.
     hangs: it is known to hang at times, and not waited for as long as others are.
+    paths: is the backend to tell what computed the outputs?
     """
 
     model: Model
@@ -41,6 +42,7 @@ class Job:
     tag: Any = None
     quarantine: bool = False
     hangs: bool = False
+    paths: bool = False
 
 
 @dataclass(slots=True)
@@ -133,7 +135,10 @@ def encode(tasks: Sequence[Task], batch: int) -> tuple[dict[str, Any], worker.Wr
             spec = [put(v) for k in t.instances for v in row[k]]
             specs.append(None if specs and spec == specs[0] else spec)
         ins = [x[0] for group in model.inputs for x in group]
-        jobs.append({"id": t.id, "format": model.format, "model": size, "ins": ins, "outs": t.names, "specs": specs})
+        job = {"id": t.id, "format": model.format, "model": size, "ins": ins, "outs": t.names, "specs": specs}
+        if t.root.job.paths:
+            job["paths"] = True
+        jobs.append(job)
     return {"op": "run", "batch": batch, "jobs": jobs}, w
 
 
@@ -145,6 +150,7 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
     spec: list[Any] = []
     millis = answer.get("ms", 0.0) / max(1, len(task.sets) * len(task.instances))
     value = Status.VALUE
+    paths = _paths(task, answer.get("paths"))
     for form in answer["sets"]:
         if "error" in form:
             out.append(form["error"])
@@ -155,11 +161,23 @@ def outcomes(task: Task, answer: dict[str, Any], reader: worker.Reader) -> list[
             values = [TypeOnly(v.dtype, v.shape) if type(v) is worker.TypeOnly else v for v in values]
         odd = form.get("odd", "")
         row, at = [], 0
-        for group in task.model.outputs:
+        for k, group in enumerate(task.model.outputs):
             end = at + len(group)
-            row.append(Outcome(value, values[at:end], "", odd, millis))
+            row.append(Outcome(value, values[at:end], "", odd, millis, paths[k] if paths else ""))
             at = end
         out.append(row)
+    return out
+
+
+def _paths(task: Task, told: Any) -> list[str]:
+    """What computed each instance: of the paths of its outputs the distinct ones, in their order."""
+    if not told:
+        return []
+    out, at = [], 0
+    for group in task.model.outputs:
+        end = at + len(group)
+        out.append(" + ".join(dict.fromkeys(p for p in told[at:end] if p)))
+        at = end
     return out
 
 

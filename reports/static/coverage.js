@@ -11,6 +11,7 @@ function coverage() {
   );
   const summary = h("div", {});
   const unsupported = h("div", {});
+  const paths = h("div", {});
   const side = h("div", { class: "side" });
   const el = h(
     "section",
@@ -23,6 +24,7 @@ function coverage() {
       side,
     ),
     unsupported,
+    paths,
   );
 
   function update() {
@@ -39,6 +41,7 @@ function coverage() {
     list.set(rows);
     fill(summary, dialectCards(rows));
     fill(unsupported, uninformativeTable(), unsupportedTable());
+    fill(paths, pathTable(rows.map((r) => r.key)));
     fill(side, ...(state.key ? [opPanel(state.key)] : []));
     el.classList.toggle("open", Boolean(state.key));
     if (!rows.length) fill(list.space, empty("No op version passes these filters."));
@@ -153,6 +156,59 @@ function uninformativeTable() {
         ),
       ),
     ),
+  );
+}
+
+// What computed the instances, as the backends tell; a path that none of them took was never tested.
+function pathTable(keys) {
+  const untested = groupBy(D.untested_paths, ([key]) => key);
+  const rows = keys.flatMap((key) => {
+    const told = D.paths[key] || {};
+    const missed = untested.get(key) || [];
+    return [...new Set([...Object.keys(told), ...missed.map(([, b]) => b)])]
+      .sort()
+      .map((b) => ({ key, b, taken: Object.entries(told[b] || {}), never: missed.filter((m) => m[1] === b) }));
+  });
+  if (!rows.length) return h("p", { class: "dim" }, "No backend told what computed the instances.");
+  const shown = rows.slice(0, 2000);
+  return h(
+    "details",
+    { class: "card", open: true, id: "paths" },
+    h("summary", {}, "Paths that ran, of the instances whose backend was asked"),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { class: "data" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["op version", "backend", "paths", "never tested"].map((t) => h("th", { scope: "col" }, t)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          shown.map((r) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, r.key),
+              h("td", {}, r.b),
+              h("td", {}, r.taken.map(([path, n]) => `${path} ${whole(n)}`).join(", ") || "–"),
+              h("td", {}, r.never.map(([, , kind]) => kind).join(", ")),
+            ),
+          ),
+        ),
+      ),
+    ),
+    rows.length > shown.length
+      ? h("p", { class: "dim" }, `and ${whole(rows.length - shown.length)} more, in report.json`)
+      : null,
   );
 }
 

@@ -17,8 +17,8 @@ see ``Backend`` for what else it may define.
 # mypy: ignore-errors
 # Runs under any Python from 3.8 on, with runtimes that have no types.
 
-from . import processor
-from .arrays import TypeOnly, dtype_name, from_raw, raw
+from . import onnx_bytes, processor
+from .arrays import TypeOnly, dtype_name, from_raw, pack, raw, unpack
 from .backend import Backend, Unsupported, named, sibling
 from .frames import (
     HEAD,
@@ -53,6 +53,8 @@ __all__ = [
     "map_body",
     "memory_file",
     "named",
+    "onnx_bytes",
+    "pack",
     "pack_frame",
     "processor",
     "raw",
@@ -62,4 +64,5 @@ __all__ = [
     "sweep",
     "text_of",
     "unhead",
+    "unpack",
 ]

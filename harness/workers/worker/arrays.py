@@ -108,3 +108,20 @@ def as_text(x):
 def sized(v):
     """The bytes of an array, whatever its class says; 0 of anything else."""
     return np.ndarray.nbytes.__get__(v) if isinstance(v, np.ndarray) else 0
+
+
+def pack(values, bits):
+    """Small integers, one a byte -> several a byte, the first in the low bits."""
+    per = 8 // bits
+    padded = np.zeros(-(-values.size // per) * per, np.uint8)
+    padded[: values.size] = values & ((1 << bits) - 1)
+    return sum((padded[i::per] << (bits * i) for i in range(per)), np.zeros(padded.size // per, np.uint8))
+
+
+def unpack(data, bits, count):
+    """Inverse of ``pack``."""
+    per = 8 // bits
+    out = np.empty(data.size * per, np.uint8)
+    for i in range(per):
+        out[i::per] = (data >> (bits * i)) & ((1 << bits) - 1)
+    return out[:count]

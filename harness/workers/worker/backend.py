@@ -26,6 +26,8 @@ DECLARED = (
     "pack",
     "isolate_dtypes",
     "recycle",
+    "path_kinds",
+    "paths_every",
     "forks",
 )
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
@@ -42,6 +44,7 @@ class Backend:
     formats: of "onnx", "tflite", "mil", "nn".  pack: instances per model that pay best (1: never together), or
     {format: instances}.  isolate_dtypes: our names of the element types whose instances are kept out of models of
     the others.  recycle: models after which a process gives way to a fresh one (None: never for that alone).
+    path_kinds: what ``paths`` may tell.  paths_every: one case of an op version in so many is asked for its path.
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.  unused: words for what the processor offers
     (``processor.WORDS``) that this build of the runtime has no kernels for: it counts as a processor without.
@@ -64,6 +67,8 @@ class Backend:
     pack = 1
     isolate_dtypes = ()
     recycle = None
+    path_kinds = ()
+    paths_every = 32
     forks = True
     acc = {}
     flushes = ()
@@ -80,6 +85,15 @@ class Backend:
     def run(self, handle, inputs):
         """{input name: array, list or None} -> {output name: array, list, TypeOnly or None}."""
         raise NotImplementedError
+
+    # Set by the worker before ``load``: will ``paths`` be asked of this model?
+    asked_paths = False
+
+    def paths(self, handle):
+        """{output name: what computed it} of a model that has run: a kind such as "delegate", or "kind: detail".  An
+        output that is missing is not told.  ``path_kinds`` lists the kinds: one that never occurs is reported as never
+        tested."""
+        return {}
 
     def info(self):
         """More facts for the report and the engine, such as {"opset": 26, "ir": 13}."""

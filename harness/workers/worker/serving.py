@@ -72,6 +72,9 @@ class Server:
         except Exception as e:  # an earlier model's backend has broken what is used here
             answer["load"] = {"kind": "harness_error", "phase": "load", "message": named(e)}
             return answer
+        paths = getattr(self.backend, "paths", None)
+        if paths is not None:
+            self.backend.asked_paths = bool(job.get("paths"))
         try:
             handle = self.backend.load(model, job["format"])
         except BaseException as e:  # a plug-in may raise anything, SystemExit too
@@ -95,6 +98,8 @@ class Server:
             elif "spec" in form:
                 last = form["spec"]
             answer["sets"].append(form)
+        if paths is not None and job.get("paths") and any("error" not in form for form in answer["sets"]):
+            answer["paths"] = told_paths(paths, handle, job["outs"])
         answer["ms"] = (time.perf_counter() - began) * 1e3
         return answer
 
@@ -161,6 +166,15 @@ class Server:
                 os._exit(70)  # memory ran out once: what follows would fail for that reason alone
         self.job = -1
         self.mark(0)
+
+
+def told_paths(paths, handle, names):
+    """What computed each output, "" where that is not known.  A backend that fails to tell says so in its place."""
+    try:
+        told = paths(handle)
+        return [str(told.get(n, ""))[:200] for n in names]
+    except Exception as e:
+        return ["not told: " + named(e)[:100]] * len(names)
 
 
 def only(home):
