@@ -21,6 +21,7 @@ from math import comb
 from typing import Any
 
 from harness.core.features import features
+from harness.core.outcome import Verdict
 
 ENOUGH = 0.5  # J from which a fact is called separating
 CHANCE = 0.05  # ... if fewer than this many facts would look as good by chance
@@ -43,7 +44,7 @@ def find_clusters(
     unexplained: dict[tuple[str, str, str], list[tuple[_Group, list[dict[str, Any]]]]] = defaultdict(list)
     for (key, backend, verdict), members in groups.items():
         failed = max(counts.verdict[key, backend, verdict], len(members))
-        group = _Group(members, failed, counts, key, backend, verdict == "wrongly_accepted")
+        group = _Group(members, failed, counts, key, backend, verdict == Verdict.WRONGLY_ACCEPTED.value)
         found, left = _split(group)
         out += [{"key": key, "backend": backend, "verdict": verdict, **c} for c in found]
         for kind in sorted({str(c.get("kind") or "") for c in left}):
@@ -64,7 +65,7 @@ class _Counts:
         self.verdict: Counter[tuple[str, str, str]] = Counter()
         self.exact: Counter[tuple[str, str, str]] = Counter()
         for (key, opset, backend, dtype, verdict), n in cube.items():
-            if verdict in ("unsupported", "uninformative", "unknown", "flaky"):
+            if not Verdict(verdict).decided:
                 continue
             self.ran[key, backend] += n
             self.verdict[key, backend, verdict] += n

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from harness.core.escape import html as escaped
+from harness.core.outcome import Verdict
 
 # Order matters: they run as one script, later files use what earlier ones define.
 SCRIPTS = (
@@ -58,7 +59,8 @@ def page(data: dict[str, Any]) -> str:
 def assets() -> tuple[str, str]:
     """Style and script of the page, joined from ``static/``."""
     static = files("reports").joinpath("static")
-    style = static.joinpath("style.css").read_text("utf-8")
+    colours = "".join(f".v-{v.value} {{ --c: var(--v-{v.value}); }}\n" for v in Verdict)
+    style = static.joinpath("style.css").read_text("utf-8") + colours
     body = "\n".join(static.joinpath(name).read_text("utf-8") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{body}\n}})();\n'
     if "</script" in script or "</style" in style:

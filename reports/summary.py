@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.core.errors import reading
 from harness.core.features import Pairs
-from harness.core.outcome import Verdict
+from harness.core.outcome import WORST_FIRST, Kind, Verdict
 from reports.clusters import find_clusters
 from reports.records import PathLike, expand, read
 
@@ -21,8 +21,7 @@ VERDICTS = tuple(v.value for v in Verdict)
 BAD = tuple(v.value for v in Verdict if v.bad)
 JUDGED = tuple(v.value for v in Verdict if v.judged)
 PER_GROUP = 2000  # cases kept per op version, backend and verdict: more of one kind tell nothing new
-SEVERITY = ("crashed", "mismatch", "wrongly_accepted", "wrongly_rejected", "timed_out")  # of what fails
-ORDER = (*SEVERITY, "flaky", "known", "ambiguous")
+RANK = {v.value: i for i, v in enumerate(WORST_FIRST)}
 LIMIT = 20_000  # cases kept in all
 
 _RESUMED = ("seed", "command", "selection", "shard")  # the same in a run and in what resumes it
@@ -152,6 +151,11 @@ class Summary:
             "undecided": self.undecided,
             "unused": self.unused,
             "bad_verdicts": list(BAD),
+            "verdicts": [
+                {"name": v.value, "label": v.label, "sign": v.sign, "kind": v.kind.value, "sentence": v.sentence}
+                for v in WORST_FIRST
+            ],
+            "kinds": [k.value for k in Kind],
             "elapsed": self.elapsed,
             "interrupted": self.interrupted,
             "cube": {**dict(zip(labels, names, strict=True)), "rows": rows},
@@ -433,8 +437,7 @@ class _Reader:
                 "in all are counted but not shown one by one"
             )
         s.clusters = find_clusters(s.cases, s.cube, s.coverage, BAD)
-        rank = {v: i for i, v in enumerate(ORDER)}
-        s.cases.sort(key=lambda c: (rank.get(c["verdict"], len(rank)), key_order(c["key"]), c["backend"]))
+        s.cases.sort(key=lambda c: (RANK[c["verdict"]], key_order(c["key"]), c["backend"]))
         _number_clusters(s)
         for c in s.cases:
             for ledger, name in ((s.known, c.get("known")), (s.ambiguity, c.get("ambiguity"))):

@@ -47,12 +47,11 @@ def sentences(of: type[Enum]) -> dict[str, str]:
 
 def verdict_table(marks: bool) -> list[str]:
     """The table of verdicts.  marks: whether a run fails as a mark beside the name, else as columns."""
-    text = sentences(Verdict)
     if marks:
-        rows = [f"| `{v.value}`{' ✗' if v.bad else ''} | {text[v.value]} |" for v in Verdict]
+        rows = [f"| `{v.value}`{' ✗' if v.bad else ''} | {v.sentence} |" for v in Verdict]
         return ["| Verdict | Meaning |", "| --- | --- |", *rows]
     yes = {True: "yes", False: "no"}
-    rows = [f"| `{v.value}` | {text[v.value]} | {yes[v.judged]} | {yes[v.bad]} |" for v in Verdict]
+    rows = [f"| `{v.value}` | {v.sentence} | {yes[v.judged]} | {yes[v.bad]} |" for v in Verdict]
     return ["| Verdict | Meaning | Judged | Unexplained |", "| --- | --- | --- | --- |", *rows]
 
 

@@ -32,46 +32,117 @@ class Status(str, Enum):
     __hash__ = str.__hash__
 
 
+class Kind(Enum):
+    """What a verdict says of the answer: the column of the report that counts it."""
+
+    AGREED = "agreed"
+    DIFFERS = "differs"  # unexplained: it fails a run
+    LISTED = "listed"
+    FLAKY = "flaky"
+    UNINFORMATIVE = "uninformative"
+    GAP = "gap"
+
+
 class Verdict(str, Enum):
     """What the judge says about one instance on one backend.
 
-    agree: The backend gave the expected answer, or rejected an invalid instance.
-    mismatch: The backend gave an answer outside the tolerance.
-    wrongly_rejected: The backend rejected a valid instance that it claims to support.
-    wrongly_accepted: The backend accepted an instance that breaks a stated rule.
-    crashed: The process of the backend ended while it worked on the instance.
-    timed_out: The backend gave no answer within the deadline.
-    known: The answer is wrong, and an entry in the list of known differences explains it.
-    ambiguous: The specification gives no single answer here, so the answer is not called wrong.
-    flaky: The answer was wrong once, and right each time the harness asked again.
-    uninformative: The answer is right, but it or its error bound says too little to count as agreement.
-    unsupported: The backend does not claim to support this operator, element type or opset.
-    unknown: The harness could not reach a verdict, for example because the reference failed.
+    This is the one table of verdicts: value, kind, how bad it is (a cell of the report takes the colour of the worst
+    verdict in it), sign, sentence.  The order is that of tables.  README.md and ``docs/verdicts.md``
+    (``scripts/reference.py``), the page, JUnit and the terminal read this table.  Only the colours stand elsewhere, in
+    ``reports/static/style.css``."""
 
-    ``bad``: the verdict fails a run.  ``judged``: the answer was compared and the result counts.
-    README.md and ``docs/verdicts.md`` show these sentences (``scripts/reference.py``)."""
+    AGREE = "agree", Kind.AGREED, 2, "✓", "The backend gave the expected answer, or rejected an invalid instance."
+    MISMATCH = "mismatch", Kind.DIFFERS, 10, "≠", "The backend gave an answer outside the tolerance."
+    WRONGLY_REJECTED = (
+        "wrongly_rejected",
+        Kind.DIFFERS,
+        8,
+        "⊘",
+        "The backend rejected a valid instance that it claims to support.",
+    )
+    WRONGLY_ACCEPTED = (
+        "wrongly_accepted",
+        Kind.DIFFERS,
+        9,
+        "⊕",
+        "The backend accepted an instance that breaks a stated rule.",
+    )
+    CRASHED = (
+        "crashed",
+        Kind.DIFFERS,
+        11,
+        "✕",
+        "The process of the backend ended while it worked on the instance.",
+    )
+    TIMED_OUT = "timed_out", Kind.DIFFERS, 7, "◷", "The backend gave no answer within the deadline."
+    KNOWN = (
+        "known",
+        Kind.LISTED,
+        5,
+        "≡",
+        "The answer is wrong, and an entry in the list of known differences explains it.",
+    )
+    AMBIGUOUS = (
+        "ambiguous",
+        Kind.LISTED,
+        4,
+        "?",
+        "The specification gives no single answer here, so the answer is not called wrong.",
+    )
+    FLAKY = (
+        "flaky",
+        Kind.FLAKY,
+        6,
+        "≈",
+        "The answer was wrong once, and right each time the harness asked again.",
+    )
+    UNINFORMATIVE = (
+        "uninformative",
+        Kind.UNINFORMATIVE,
+        1,
+        "~",
+        "The answer is right, but it or its error bound says too little to count as agreement.",
+    )
+    UNSUPPORTED = (
+        "unsupported",
+        Kind.GAP,
+        0,
+        "–",
+        "The backend does not claim to support this operator, element type or opset.",
+    )
+    UNKNOWN = (
+        "unknown",
+        Kind.UNINFORMATIVE,
+        3,
+        "·",
+        "The harness could not reach a verdict, for example because the reference failed.",
+    )
 
-    AGREE = "agree"
-    MISMATCH = "mismatch"
-    WRONGLY_REJECTED = "wrongly_rejected"
-    WRONGLY_ACCEPTED = "wrongly_accepted"
-    CRASHED = "crashed"
-    TIMED_OUT = "timed_out"
-    KNOWN = "known"
-    AMBIGUOUS = "ambiguous"
-    FLAKY = "flaky"
-    UNINFORMATIVE = "uninformative"
-    UNSUPPORTED = "unsupported"
-    UNKNOWN = "unknown"
-
+    kind: Kind
+    severity: int
+    sign: str
+    sentence: str
     bad: bool  # does it fail a run?
     judged: bool  # was the answer compared, and does the result count?
+    decided: bool  # is it a failure or a pass, when failures are compared with passes?
     __hash__ = str.__hash__  # the one of Enum runs in Python, and verdicts are counted for every case
 
+    def __new__(cls, value: str, *row: Any) -> Verdict:
+        self = str.__new__(cls, value)
+        self._value_ = value
+        self.kind, self.severity, self.sign, self.sentence = row
+        self.bad = self.kind is Kind.DIFFERS
+        self.decided = self.kind in (Kind.AGREED, Kind.DIFFERS, Kind.LISTED)
+        self.judged = self.decided or self.kind is Kind.FLAKY
+        return self
 
-for _v in Verdict:
-    _v.judged = _v.value not in ("uninformative", "unsupported", "unknown")
-    _v.bad = _v.value in ("mismatch", "wrongly_rejected", "wrongly_accepted", "crashed", "timed_out")
+    @property
+    def label(self) -> str:
+        """The name as a person reads it."""
+        return self.value.replace("_", " ")
+
+
+WORST_FIRST = tuple(sorted(Verdict, key=lambda v: -v.severity))
 
 
 @dataclass(slots=True)

@@ -6,26 +6,12 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from harness.core.escape import visible
-
-_ORDER = (
-    "agree",
-    "mismatch",
-    "wrongly_rejected",
-    "wrongly_accepted",
-    "crashed",
-    "timed_out",
-    "known",
-    "ambiguous",
-    "flaky",
-    "uninformative",
-    "unsupported",
-    "unknown",
-)
+from harness.core.outcome import Verdict
 
 
 def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:
     """Lines of the table; columns that are empty everywhere are left out."""
-    used = [v for v in _ORDER if any(c[v] for c in tally.values())]
+    used = [v.value for v in Verdict if any(c[v.value] for c in tally.values())]
     rows = [["dialect", "backend", *used]]
     rows += [[d, b, *(str(c[v] or "") for v in used)] for (d, b), c in sorted(tally.items())]
     rows = [[visible(c) for c in r] for r in rows]

@@ -80,7 +80,7 @@ function cases() {
       h(
         "span",
         { class: `glyphbox v-${c.verdict}`, title: VERDICTS[c.verdict] ? VERDICTS[c.verdict].label : c.verdict },
-        VERDICTS[c.verdict] ? VERDICTS[c.verdict].glyph : "·",
+        VERDICTS[c.verdict] ? VERDICTS[c.verdict].sign : "·",
       ),
       h(
         "span",
@@ -132,5 +132,5 @@ function oneLine(c) {
     inf: "an infinity is wrong",
     zero_sign: "the sign of a zero is wrong",
   };
-  return (c.message || "").split("\n")[0] || wrong[c.kind] || VERDICTS[c.verdict]?.note || c.verdict;
+  return (c.message || "").split("\n")[0] || wrong[c.kind] || VERDICTS[c.verdict]?.sentence || c.verdict;
 }

@@ -124,7 +124,7 @@ const verdictTag = (v, extra) =>
   h(
     "span",
     { class: `tag v-${v}` },
-    h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v] ? VERDICTS[v].glyph : "·"),
+    h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v] ? VERDICTS[v].sign : "·"),
     VERDICTS[v] ? VERDICTS[v].label : v,
     extra,
   );

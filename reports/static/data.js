@@ -1,22 +1,8 @@
 // The embedded records and the indices over them.
 
-// Worst first: a strip segment takes the colour of the worst verdict in it.
-const VERDICTS = {
-  crashed: { glyph: "✕", label: "crashed", note: "the backend's process died" },
-  mismatch: { glyph: "≠", label: "mismatch", note: "the result lies outside the bound" },
-  wrongly_accepted: { glyph: "⊕", label: "wrongly accepted", note: "an invalid instance was not refused" },
-  wrongly_rejected: { glyph: "⊘", label: "wrongly rejected", note: "a valid instance was refused" },
-  timed_out: { glyph: "◷", label: "timed out", note: "no answer before the deadline" },
-  flaky: { glyph: "≈", label: "flaky", note: "wrong once, right when asked again in a fresh process" },
-  known: { glyph: "≡", label: "known", note: "a listed difference, with its reason" },
-  ambiguous: { glyph: "?", label: "ambiguous", note: "the specification is silent" },
-  unknown: { glyph: "·", label: "unknown", note: "no verdict was possible" },
-  agree: { glyph: "✓", label: "agree", note: "within the bound, or refused as it must be" },
-  uninformative: { glyph: "~", label: "uninformative", note: "the output says too little to count" },
-  unsupported: { glyph: "–", label: "unsupported", note: "the backend does not claim to support it" },
-};
-const SEVERITY = Object.keys(VERDICTS);
-
+// Set by unpack, from the one table of verdicts (harness/core/outcome.py).
+let VERDICTS = {}; // name -> {name, label, sign, kind, sentence}
+let SEVERITY = []; // names, worst first: a strip segment takes the colour of the worst verdict in it
 let D = null; // the report: Summary.to_json() and the comparison with a baseline
 let BAD = new Set();
 let CUBE = []; // {key, dialect, op, version, opset, backend, dtype, verdict, n}
@@ -31,6 +17,8 @@ async function unpack() {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   D = await new Response(stream).json();
   $("#data").remove();
+  VERDICTS = Object.fromEntries(D.verdicts.map((v) => [v.name, v]));
+  SEVERITY = D.verdicts.map((v) => v.name);
   BAD = new Set(D.bad_verdicts);
   const { keys, opsets, backends, dtypes, verdicts, rows } = D.cube;
   for (const key of keys) {

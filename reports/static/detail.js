@@ -83,7 +83,7 @@ function story(c) {
     return `${who} returned ${d.got_dtype} where ${d.expected_dtype} is right${where}.`;
   if (d?.count)
     return `${who} is outside the bound in ${whole(d.count)} of ${plural(d.size, "element")}${c.output ? ` of output ${c.output}` : ""}${where}${d.pattern ? `; pattern: ${d.pattern}` : ""}.`;
-  return `${who}${where}: ${VERDICTS[c.verdict]?.note || c.verdict}.`;
+  return `${who}${where}: ${VERDICTS[c.verdict]?.sentence || c.verdict}`;
 }
 
 function clusterLine(c) {
@@ -326,7 +326,7 @@ function votes(c) {
         h(
           "span",
           { class: `vote v-${v}` },
-          h("span", { class: "glyph", "aria-hidden": "true" }, (VERDICTS[v] || { glyph: "·" }).glyph),
+          h("span", { class: "glyph", "aria-hidden": "true" }, (VERDICTS[v] || { sign: "·" }).sign),
           h("b", {}, b),
           (VERDICTS[v] || { label: v }).label,
         ),

@@ -211,14 +211,7 @@ function oracles(cells, key) {
   const rows = D.cube.backends
     .map((b) => [b, tally(cells.filter((c) => c.backend === b))])
     .filter(([, t]) => Object.keys(t).length);
-  const columns = [
-    ["agreed", (t) => t.agree || 0],
-    ["differs", badOf],
-    ["listed", (t) => (t.known || 0) + (t.ambiguous || 0)],
-    ["flaky", (t) => t.flaky || 0],
-    ["uninformative", (t) => (t.uninformative || 0) + (t.unknown || 0)],
-    ["gap", (t) => t.unsupported || 0],
-  ];
+  const columns = D.kinds.map((kind) => [kind, (t) => sumOf(t, (v) => VERDICTS[v].kind === kind)]);
   const took = rows.filter(([, t]) => ranOf(t));
   const agreed = took.filter(([, t]) => t.agree && !badOf(t));
   return [

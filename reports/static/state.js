@@ -116,7 +116,7 @@ function filterBar() {
             type: "button",
             class: `chip v-${v}`,
             "aria-pressed": String(on.has(v)),
-            title: VERDICTS[v].note,
+            title: VERDICTS[v].sentence,
             data: { verdict: v },
             onclick: () => {
               if (on.has(v)) on.delete(v);
@@ -124,7 +124,7 @@ function filterBar() {
               go({ verdict: [...on].join(","), case: null });
             },
           },
-          h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v].glyph),
+          h("span", { class: "glyph", "aria-hidden": "true" }, VERDICTS[v].sign),
           VERDICTS[v].label,
           h("span", { class: "n" }, compact(D.totals[v])),
         ),
