@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as Object
 
 import numpy as np
@@ -17,6 +17,7 @@ from harness.declare import (
     Int,
     Real,
     Reals,
+    Semantics,
     Strings,
     T,
     composed,
@@ -105,8 +106,8 @@ def layer(
     b: Object,
     lengths: Object,
     h0: Object,
-    c0: Object,
-    p: Object,
+    c0: Object = None,
+    p: Object = None,
     *,
     direction: str,
     activations: Object,
@@ -443,13 +444,26 @@ _DATA = {
 }
 
 
-@semantics(
-    error=_errors("lstm"),
-    source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)",
-    data=_DATA,
-    draw=lambda d: draw_layer(d, "lstm"),
-    ambiguous=first_of(_jumps, _runs_over("lstm")),
-)
+def _cell(source: str) -> Callable[[Callable[..., Object]], Semantics]:
+    """A meaning named after its cell, with what all three have: bounds, data, draws, ambiguities, what breaks rules."""
+
+    def make(fn: Callable[..., Object]) -> Semantics:
+        cell = fn.__name__
+        meaning = semantics(
+            error=_errors(cell),
+            source=source,
+            data=_DATA,
+            draw=lambda d: draw_layer(d, cell),
+            ambiguous=first_of(_jumps, _runs_over(cell)),
+        )(fn)
+        meaning.breaks("gates-agree")(lambda d: _wider(draw_layer(d, cell)))
+        meaning.breaks("states-agree")(lambda d: _grown(d, draw_layer(d, cell)))
+        return meaning
+
+    return make
+
+
+@_cell(source="ONNX LSTM-1, -7, -14, -22; MIL lstm iOS15 (gates ifoc)")
 def lstm(
     x: Float[Array, "t b i"],
     w: Float[Array, "e g i"],
@@ -500,13 +514,7 @@ def lstm(
     )
 
 
-@semantics(
-    error=_errors("gru"),
-    source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)",
-    data=_DATA,
-    draw=lambda d: draw_layer(d, "gru"),
-    ambiguous=first_of(_jumps, _runs_over("gru")),
-)
+@_cell(source="ONNX GRU-1, -3, -7, -14, -22; MIL gru iOS15 (gates rhz, reset_after)")
 def gru(
     x: Float[Array, "t b i"],
     w: Float[Array, "e g i"],
@@ -536,8 +544,6 @@ def gru(
         b,
         lengths,
         h0,
-        None,
-        None,
         direction=direction,
         activations=activations,
         alphas=activation_alpha,
@@ -549,13 +555,7 @@ def gru(
     )
 
 
-@semantics(
-    error=_errors("rnn"),
-    source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15",
-    data=_DATA,
-    draw=lambda d: draw_layer(d, "rnn"),
-    ambiguous=first_of(_jumps, _runs_over("rnn")),
-)
+@_cell(source="ONNX RNN-1, -7, -14, -22; MIL rnn iOS15")
 def rnn(
     x: Float[Array, "t b i"],
     w: Float[Array, "e g i"],
@@ -580,8 +580,6 @@ def rnn(
         b,
         lengths,
         h0,
-        None,
-        None,
         direction=direction,
         activations=activations,
         alphas=activation_alpha,
@@ -589,36 +587,6 @@ def rnn(
         clip=clip,
         steps_first=bool(steps_first),
     )
-
-
-@lstm.breaks("gates-agree")
-def _lstm_apart(d: Draw) -> dict[str, Object]:
-    return _wider(draw_layer(d, "lstm"))
-
-
-@gru.breaks("gates-agree")
-def _gru_apart(d: Draw) -> dict[str, Object]:
-    return _wider(draw_layer(d, "gru"))
-
-
-@rnn.breaks("gates-agree")
-def _rnn_apart(d: Draw) -> dict[str, Object]:
-    return _wider(draw_layer(d, "rnn"))
-
-
-@lstm.breaks("states-agree")
-def _lstm_states(d: Draw) -> dict[str, Object] | None:
-    return _grown(d, draw_layer(d, "lstm"))
-
-
-@gru.breaks("states-agree")
-def _gru_states(d: Draw) -> dict[str, Object] | None:
-    return _grown(d, draw_layer(d, "gru"))
-
-
-@rnn.breaks("states-agree")
-def _rnn_states(d: Draw) -> dict[str, Object] | None:
-    return _grown(d, draw_layer(d, "rnn"))
 
 
 def _grown(d: Draw, v: dict[str, Object]) -> dict[str, Object] | None:

@@ -11,7 +11,6 @@ quantization specification for the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any as Object
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from harness.core.dtypes import smallest_normal
 from harness.declare import Context, Float, Int, Opaque, composed, semantics
 from harness.tolerance import gamma
 from suites.semantics.quantised.fixed import Array, Quant, real
-from suites.semantics.window import geometry
+from suites.semantics.quantised.sums import convolved, transposed, turned
 
 _SPEC = "TensorFlow Lite dynamic range quantization"
 
@@ -96,15 +95,11 @@ def linear(
     return y if b is None else y + b.astype(np.float64)
 
 
-def _turn(a: Array, flag: bool) -> Array:
-    return np.swapaxes(a, -1, -2) if flag else a
-
-
 def _matmul_bound(ctx: Context) -> Array:
     """e |y| + gamma(k + 8) |x||y| + ulp, e: half an activation's step"""
     p = ctx.params
-    x = _turn(ctx.inputs["x"], p["transpose_x"])
-    y = _turn(weights(ctx.inputs["y"], p["yq"]), p["transpose_y"])
+    x = turned(ctx.inputs["x"], p["transpose_x"])
+    y = turned(weights(ctx.inputs["y"], p["yq"]), p["transpose_y"])
     return moved(ctx, lambda a, w: a @ w, x, y, None, x.shape[-1], p["asymmetric"])
 
 
@@ -119,7 +114,7 @@ def matmul(
     asymmetric: Opaque,
 ) -> Array:
     """Matrix product with the real weights y; leading axes broadcast."""
-    return native.matmul(_turn(x.astype(np.float64), transpose_x), _turn(weights(y, yq), transpose_y))
+    return native.matmul(turned(x.astype(np.float64), transpose_x), turned(weights(y, yq), transpose_y))
 
 
 # -- windows
@@ -128,10 +123,9 @@ def matmul(
 def _conv_bound(ctx: Context) -> Array:
     """conv(e, |w|) + gamma(terms + 8) (conv(|x|, |w|) + |b|) + ulp, e: half an activation's step"""
     p, x, w = ctx.params, ctx.inputs["x"], weights(ctx.inputs["w"], ctx.params["wq"])
-    g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], None, p["padding"])
 
     def product(a: Array, f: Array) -> Array:
-        return native.conv(a, f, None, g.strides, g.dilations, g.pads, p["groups"])
+        return convolved(a, f, None, p["strides"], p["dilations"], p["padding"], p["groups"])
 
     return moved(ctx, product, x, w, _over_channels(ctx.inputs["b"], x.ndim), float(np.prod(w.shape[1:])), None)
 
@@ -149,15 +143,8 @@ def conv(
     groups: Opaque,
 ) -> Array:
     """Convolution with the real weights, plus b."""
-    g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
     bias = None if b is None else b.astype(np.float64)
-    return native.conv(x.astype(np.float64), weights(w, wq), bias, g.strides, g.dilations, g.pads, groups)
-
-
-def _transposed(x: Array, w: Array, strides: Object, pads: Object) -> Array:
-    n = x.ndim - 2
-    sizes = tuple(strides[i] * (x.shape[2 + i] - 1) + w.shape[2 + i] - pads[i] - pads[n + i] for i in range(n))
-    return native.conv_transpose(x, w, None, tuple(strides), (1,) * n, tuple(pads), 1, sizes=sizes)
+    return convolved(x.astype(np.float64), weights(w, wq), bias, strides, dilations, padding, groups)
 
 
 def _transposed_bound(ctx: Context) -> Array:
@@ -166,7 +153,7 @@ def _transposed_bound(ctx: Context) -> Array:
     terms = float(w.shape[0] * np.prod(w.shape[2:]))
     return moved(
         ctx,
-        lambda a, f: _transposed(a, f, p["strides"], p["pads"]),
+        lambda a, f: transposed(a, f, None, p["strides"], p["pads"]),
         x,
         w,
         _over_channels(ctx.inputs["b"], x.ndim),
@@ -186,6 +173,6 @@ def conv_transpose(
     pads: Opaque,
 ) -> Array:
     """Transposed convolution with the real weights, plus b.  pads: begins then ends cut off the full result."""
-    y = _transposed(x.astype(np.float64), weights(w, wq, 1), strides, pads)
+    y = transposed(x.astype(np.float64), weights(w, wq, 1), None, strides, pads)
     bias = _over_channels(b, x.ndim)
     return y if bias is None else y + bias

@@ -8,16 +8,17 @@ FULLY_CONNECTED: weights symmetric, per channel along the output axis allowed); 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as Object
 
 import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import I64, of
-from harness.declare import Choice, Int, Opaque, semantics
+from harness.declare import Choice, Int, Opaque, Tolerance, semantics
 from suites.semantics.quantised.fixed import Array, Quant, factor, rounding, window
 from suites.semantics.quantised.output import ACTIVATIONS, back
-from suites.semantics.window import geometry
+from suites.semantics.quantised.sums import convolved, transposed, turned
 
 _SPEC = "TFLite 8-bit quantization specification"
 
@@ -32,21 +33,31 @@ def channel_scales(xq: Quant, wq: Quant, oq: Quant, rank: int, axis: int) -> Arr
     return s.reshape(shape)
 
 
-def accumulate_conv(
-    x: Array,
-    w: Array,
-    b: Array | None,
-    xq: Quant,
-    wq: Quant,
-    strides: Object,
-    dilations: Object,
-    padding: str,
-    groups: int,
-) -> Array:
-    """Exact accumulator as int64, channels last as TFLite has them; padding stands for the zero point."""
-    g = geometry(x.shape[2:], w.shape[2:], strides, dilations, None, padding)
-    acc = native.conv(factor(x, xq), factor(w, wq, 0), b, g.strides, g.dilations, g.pads, groups, out=I64)
-    return np.moveaxis(acc, 1, -1)
+def freedom(scale: Array, acc: Array, x: Array) -> Array:
+    """Width of the rounding window; with 16-bit activations the multiplier may lose its lower half."""
+    if x.dtype.itemsize == 2:
+        return window(scale) + np.abs(acc * scale) * 2.0**-15 + 2.0**-8
+    return window(scale) + np.abs(acc * scale) * 2.0**-22
+
+
+def requantised(accumulate: Callable[..., Array], factor_quant: str = "wq") -> Tolerance:
+    """QUANT of an exact sum: ``accumulate(**operands, **parameters)``, channels last.
+
+    factor_quant: the parameter with the quantisation of the second factor."""
+
+    def scaled(given: dict[str, Object]) -> tuple[Array, Array]:
+        acc = accumulate(**given)
+        return acc, channel_scales(given["xq"], given[factor_quant], given["oq"], acc.ndim, acc.ndim - 1)
+
+    def real(**given: Object) -> Array:
+        acc, scale = scaled(given)
+        return acc * scale + given["oq"]["zero_point"][0]
+
+    def tie(**given: Object) -> Array:
+        acc, scale = scaled(given)
+        return freedom(scale, acc, given["x"])
+
+    return rounding(real, tie)
 
 
 def _back(acc: Array, wq: Quant, xq: Quant, oq: Quant, x: Array, activation: str) -> Array:
@@ -55,50 +66,25 @@ def _back(acc: Array, wq: Quant, xq: Quant, oq: Quant, x: Array, activation: str
     return back(acc, scale, oq, of(x), activation, wide=x.dtype.itemsize == 2)
 
 
-def freedom(scale: Array, acc: Array, x: Array) -> Array:
-    """Width of the rounding window; with 16-bit activations the multiplier may lose its lower half."""
-    if x.dtype.itemsize == 2:
-        return window(scale) + np.abs(acc * scale) * 2.0**-15 + 2.0**-8
-    return window(scale) + np.abs(acc * scale) * 2.0**-22
-
-
-def _conv_real(
+def _conv_sums(
     x: Array,
     w: Array,
     b: Array | None = None,
     *,
     xq: Quant,
     wq: Quant,
-    oq: Quant,
     strides: Object,
     dilations: Object,
     padding: str,
     groups: int,
-    activation: str,
+    **_: Object,
 ) -> Array:
-    acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
-    return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
+    """Exact accumulator as int64, channels last as TFLite has them; padding stands for the zero point."""
+    acc = convolved(factor(x, xq), factor(w, wq, 0), b, strides, dilations, padding, groups, out=I64)
+    return np.moveaxis(acc, 1, -1)
 
 
-def _conv_tie(
-    x: Array,
-    w: Array,
-    b: Array | None = None,
-    *,
-    xq: Quant,
-    wq: Quant,
-    oq: Quant,
-    strides: Object,
-    dilations: Object,
-    padding: str,
-    groups: int,
-    activation: str,
-) -> Array:
-    acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
-    return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
-
-
-@semantics(error=rounding(_conv_real, _conv_tie), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
+@semantics(error=requantised(_conv_sums), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
 def conv(
     x: Int[Array, "n c *s"],
     w: Int[Array, "m g *k"],
@@ -115,50 +101,17 @@ def conv(
 ) -> Array:
     """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k];
     the result has its channels last."""
-    acc = accumulate_conv(x, w, b, xq, wq, strides, dilations, padding, groups)
+    acc = _conv_sums(x, w, b, xq=xq, wq=wq, strides=strides, dilations=dilations, padding=padding, groups=groups)
     return _back(acc, wq, xq, oq, x, activation)
 
 
-def _transposed_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant, strides: Object, pads: Object) -> Array:
-    n = x.ndim - 2
-    sizes = tuple(strides[i] * (x.shape[2 + i] - 1) + w.shape[2 + i] - pads[i] - pads[n + i] for i in range(n))
-    acc = native.conv_transpose(factor(x, xq), factor(w, wq, 1), b, strides, (1,) * n, pads, sizes=sizes)
-    return np.moveaxis(acc, 1, -1)
-
-
-def _transposed_real(
-    x: Array,
-    w: Array,
-    b: Array | None = None,
-    *,
-    xq: Quant,
-    wq: Quant,
-    oq: Quant,
-    strides: Object,
-    pads: Object,
-    activation: str,
+def _transposed_sums(
+    x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, strides: Object, pads: Object, **_: Object
 ) -> Array:
-    acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
-    return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
+    return np.moveaxis(transposed(factor(x, xq), factor(w, wq, 1), b, strides, pads), 1, -1)
 
 
-def _transposed_tie(
-    x: Array,
-    w: Array,
-    b: Array | None = None,
-    *,
-    xq: Quant,
-    wq: Quant,
-    oq: Quant,
-    strides: Object,
-    pads: Object,
-    activation: str,
-) -> Array:
-    acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
-    return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
-
-
-@semantics(error=rounding(_transposed_real, _transposed_tie), source=f"{_SPEC}, TRANSPOSE_CONV")
+@semantics(error=requantised(_transposed_sums), source=f"{_SPEC}, TRANSPOSE_CONV")
 def conv_transpose(
     x: Int[Array, "n c *s"],
     w: Int[Array, "c m *k"],
@@ -172,30 +125,16 @@ def conv_transpose(
     activation: Choice[str, ACTIVATIONS],
 ) -> Array:
     """Transposed convolution of the real values, requantised.  pads: begins then ends cut off the full result."""
-    acc = _transposed_acc(x, w, b, xq, wq, strides, pads)
+    acc = _transposed_sums(x, w, b, xq=xq, wq=wq, strides=strides, pads=pads)
     return _back(acc, wq, xq, oq, x, activation)
 
 
-def _linear_acc(x: Array, w: Array, b: Array | None, xq: Quant, wq: Quant) -> Array:
+def _linear_sums(x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, **_: Object) -> Array:
     acc = native.matmul(factor(x, xq), factor(w, wq, 0).T, out=I64)
     return acc if b is None else acc + b.astype(np.int64)
 
 
-def _linear_real(
-    x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str
-) -> Array:
-    acc = _linear_acc(x, w, b, xq, wq)
-    return acc * channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1) + oq["zero_point"][0]
-
-
-def _linear_tie(
-    x: Array, w: Array, b: Array | None = None, *, xq: Quant, wq: Quant, oq: Quant, activation: str
-) -> Array:
-    acc = _linear_acc(x, w, b, xq, wq)
-    return freedom(channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1), acc, x)
-
-
-@semantics(error=rounding(_linear_real, _linear_tie), source=f"{_SPEC}, FULLY_CONNECTED")
+@semantics(error=requantised(_linear_sums), source=f"{_SPEC}, FULLY_CONNECTED")
 def linear(
     x: Int[Array, "*d i"],
     w: Int[Array, "o i"],
@@ -207,31 +146,17 @@ def linear(
     activation: Choice[str, ACTIVATIONS],
 ) -> Array:
     """x w' + b of the real values, requantised."""
-    acc = _linear_acc(x, w, b, xq, wq)
+    acc = _linear_sums(x, w, b, xq=xq, wq=wq)
     return _back(acc, wq, xq, oq, x, activation)
 
 
-def _turn(a: Array, flag: bool) -> Array:
-    return np.swapaxes(a, -1, -2) if flag else a
+def _matmul_sums(
+    x: Array, y: Array, *, xq: Quant, yq: Quant, transpose_x: bool, transpose_y: bool, **_: Object
+) -> Array:
+    return native.matmul(turned(factor(x, xq), transpose_x), turned(factor(y, yq), transpose_y), out=I64)
 
 
-def _matmul_acc(x: Array, y: Array, xq: Quant, yq: Quant, tx: bool, ty: bool) -> Array:
-    return native.matmul(_turn(factor(x, xq), tx), _turn(factor(y, yq), ty), out=I64)
-
-
-def _matmul_real(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:
-    return (
-        _matmul_acc(x, y, xq, yq, transpose_x, transpose_y) * (xq["scale"][0] * yq["scale"][0] / oq["scale"][0])
-        + oq["zero_point"][0]
-    )
-
-
-def _matmul_tie(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, transpose_x: bool, transpose_y: bool) -> Array:
-    s = xq["scale"][0] * yq["scale"][0] / oq["scale"][0]
-    return freedom(np.asarray(s), _matmul_acc(x, y, xq, yq, transpose_x, transpose_y), x)
-
-
-@semantics(error=rounding(_matmul_real, _matmul_tie), source=f"{_SPEC}; TFLite BATCH_MATMUL")
+@semantics(error=requantised(_matmul_sums, "yq"), source=f"{_SPEC}; TFLite BATCH_MATMUL")
 def matmul(
     x: Int[Array, "*d"],
     y: Int[Array, "*e"],
@@ -243,5 +168,5 @@ def matmul(
     transpose_y: Opaque,
 ) -> Array:
     """Matrix product of the real values, requantised; leading axes broadcast."""
-    acc = _matmul_acc(x, y, xq, yq, transpose_x, transpose_y)
+    acc = _matmul_sums(x, y, xq=xq, yq=yq, transpose_x=transpose_x, transpose_y=transpose_y)
     return _back(acc, yq, xq, oq, x, "NONE")

@@ -131,8 +131,8 @@ def _svdf(
     tq: Quant,
     sq: Quant,
     oq: Quant,
-    activation: str,
     calls: int = 1,
+    **_: Object,
 ) -> Array:
     seen = _memory(x, features, xq, fq, sq) * newest(centred(times, tq), calls).sum(-1)
     acc = seen.reshape(len(x), -1, rank).sum(-1) + (0 if b is None else b)
@@ -140,26 +140,14 @@ def _svdf(
 
 
 def _svdf_freedom(
-    x: Array,
-    features: Array,
-    times: Array,
-    b: Array | None = None,
-    *,
-    rank: int,
-    xq: Quant,
-    fq: Quant,
-    tq: Quant,
-    sq: Quant,
-    oq: Quant,
-    activation: str,
-    calls: int = 1,
+    *, times: Array, rank: int, xq: Quant, fq: Quant, tq: Quant, sq: Quant, oq: Quant, calls: int = 1, **rest: Object
 ) -> Array:
     """Half a step of the memory for every filter and call, as its newest time weights carry it on."""
     ratio = sq["scale"][0] * tq["scale"][0] / oq["scale"][0]
     stored = 0.5 + float(window(xq["scale"][0] * fq["scale"][0] / sq["scale"][0]))
     met = np.abs(newest(centred(times, tq), calls)).sum(-1)
     carried = met.reshape(-1, rank).sum(-1) * stored * ratio
-    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation, calls=calls)
+    r = _svdf(times=times, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, calls=calls, **rest)
     return carried + window(ratio) + np.abs(r) * 2.0**-22
 
 
@@ -186,5 +174,5 @@ def svdf_step(
     """The last of some calls of rank-decomposed filters with the same x, before whose first the memory holds zeros:
     features seen go into the memory as 16-bit steps, their sums with the newest time weights and the bias into the
     output."""
-    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, activation=activation, calls=calls)
+    r = _svdf(x, features, times, b, rank=rank, xq=xq, fq=fq, tq=tq, sq=sq, oq=oq, calls=calls)
     return finish(r, oq, of(x), activation)
