@@ -29,8 +29,8 @@ from harness.core.errors import OpconformError
 from harness.core.instance import Instance
 from harness.declare import registry
 from harness.ledger.entry import LedgerEntry
+from harness.ledger.files import SEVERAL, files, read
 from harness.ledger.folders import Folder, listed
-from harness.ledger.loader import SEVERAL, files, read
 from harness.ledger.tables import ORDER, tomllib
 
 PLACE = Path(__file__).resolve().parent.parent / "suites/known"

@@ -8,7 +8,7 @@ our own that were mended.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,18 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.loader import folders
 
 
-def saved(ledger: Ledger, places: Iterable[Path] | None = None) -> list[Instance]:
-    """All saved instances, each once.  Raises FormatError naming file and line."""
+def saved(ledger: Ledger, places: Iterable[Path] | None = None, ops: Container[str] | None = None) -> list[Instance]:
+    """All saved instances, each once, in an order that does not depend on the folders that the ledger has read.  ops:
+    only those of these, as dialect/op.  Raises FormatError naming file and line."""
     found = [e.instance for e in ledger.entries if e.instance is not None]
+    found += (inst for folder in ledger.unread for inst in folder.instances(ops))
     for folder in places if places is not None else [f.parent / "corpus" for f in folders()]:
         for path in sorted(folder.glob("*.jsonl")):
             for i, line in enumerate(path.read_text().splitlines(), 1):
                 if line.strip():
                     found.append(_read(line, f"{path.name}:{i}"))
-    return list({inst.dumps(): inst for inst in found}.values())
+    asked = (inst for inst in found if ops is None or f"{inst.dialect}/{inst.op}" in ops)
+    return [inst for _, inst in sorted({inst.dumps(): inst for inst in asked}.items())]
 
 
 def _read(line: str, where: str) -> Instance:

@@ -18,6 +18,7 @@ from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import Underspecified, gathered, registry
 from harness.ledger.entry import LedgerEntry
+from harness.ledger.folders import Folder
 from harness.workers.info import BackendInfo
 
 
@@ -57,16 +58,48 @@ class Listed:
 
 @dataclass
 class Ledger:
-    """All entries.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says so.  lacks: saved
-    instances, by id, and backends that do not take them."""
+    """The entries that were read.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says
+    so.
+
+    lacks: saved instances, by id, and backends that do not take them.  unread: folders of the list that no question has
+    needed; a question about a backend reads those that speak of it."""
 
     entries: list[LedgerEntry] = field(default_factory=list)
     lacks: set[tuple[str, str]] = field(default_factory=set)
+    unread: list[Folder] = field(default_factory=list)
+    _seen: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False)
+
+    def read_for(self, info: BackendInfo) -> None:
+        """Read the folders that speak of a backend.  Raises FormatError naming file, line, entry and field."""
+        name = info.name, info.version
+        if self.unread and name not in self._seen:
+            self._read(f for f in self.unread if f.concerns(info))
+            self._seen.add(name)
+
+    def read_all(self) -> None:
+        """Read every folder.  Raises FormatError."""
+        self._read(self.unread)
+
+    def _read(self, folders: Iterable[Folder]) -> None:
+        for f in list(folders):
+            self.add(f.read())
+            self.unread.remove(f)
+
+    def add(self, entries: Iterable[LedgerEntry]) -> None:
+        """More entries, tried after those there are.  Raises FormatError for an id that is taken."""
+        for cached in ("by_id", "_by_op", "_ordered"):
+            self.__dict__.pop(cached, None)
+        there = {e.id: e.source for e in self.entries}
+        for e in entries:
+            if e.id in there:
+                raise FormatError(f"{e.source}: id {e.id!r} is already taken in {there[e.id]}")
+            there[e.id] = e.source
+            self.entries.append(e)
 
     def explain(self, result: Result, info: BackendInfo) -> LedgerEntry | None:
         """The first entry that matches, known differences before ambiguities; counts the hit.  An entry that cannot be
         evaluated leaves no verdict, and says why."""
-        for e in self._candidates(result.case.inst.dialect, result.case.inst.op):
+        for e in self._candidates(result.case.inst.dialect, result.case.inst.op, info):
             try:
                 matches = e.matches(result, info)
             except FormatError as error:
@@ -84,7 +117,7 @@ class Ledger:
 
     def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
         """What entries say is open of single elements of an instance of one run."""
-        here = [e for e in self._candidates(case.inst.dialect, case.inst.op) if e.elements]
+        here = [e for e in self._candidates(case.inst.dialect, case.inst.op, info) if e.elements]
         return gathered(*(e.underspecified(case, info) for e in here)) if here else None
 
     def met(self, id: str) -> None:
@@ -98,7 +131,7 @@ class Ledger:
         dialect, op, version = key.split("/")
         here = [
             e
-            for e in self._candidates(dialect, op)
+            for e in self._candidates(dialect, op, info)
             if any(fnmatchcase(info.name, b) for b in e.backends)
             and (not e.op_versions or version in map(str, e.op_versions))
             and e.there(info)
@@ -116,12 +149,14 @@ class Ledger:
 
     def excuses(self, key: str, info: BackendInfo) -> bool:
         """Is a wrong answer of this op version and backend listed?"""
+        dialect, op, _ = key.split("/")
         return any(
             e.kind_of == "known" and Verdict.MISMATCH.value in e.verdicts and e.concerns([key], [info])
-            for e in self._candidates(*key.split("/")[:2])
+            for e in self._candidates(dialect, op, info)
         )
 
-    def _candidates(self, dialect: str, op: str) -> list[LedgerEntry]:
+    def _candidates(self, dialect: str, op: str, info: BackendInfo) -> list[LedgerEntry]:
+        self.read_for(info)
         key = f"{dialect}/{op}"
         if key not in self._by_op:
             self._by_op[key] = [e for e in self._ordered if any(fnmatchcase(key, o) for o in e.ops)]
@@ -147,6 +182,8 @@ class Ledger:
 
         replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted."""
         keys, backends = list(keys), list(backends)
+        for b in backends:
+            self.read_for(b)
 
         def took(e: LedgerEntry) -> list[BackendInfo]:
             if e.instance is None:
@@ -172,7 +209,7 @@ class Ledger:
 
     def unmarked(self) -> Ledger:
         """The same entries, none of them met yet: what is explained by this copy is not counted in the original."""
-        return Ledger([replace(e, hits=0) for e in self.entries])
+        return Ledger([replace(e, hits=0) for e in self.entries], unread=list(self.unread))
 
     def count(self, hits: Mapping[str, int]) -> None:
         """Take these for the numbers of verdicts that the entries explain, by id."""

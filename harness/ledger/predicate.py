@@ -95,11 +95,17 @@ def condition(text: str) -> Condition:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as e:
         raise ValueError(f"no expression: {e.msg} in {text!r}") from None
-    own = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own, names = set[str](), dict[str, None]()
     for node in ast.walk(tree):
         if not isinstance(node, _NODES):
             raise ValueError(f"{type(node).__name__} is not allowed in {text!r}")
-        if isinstance(node, ast.Name) and node.id not in own and node.id not in PREDICATES and node.id not in PLAIN:
-            raise ValueError(f"unknown name {node.id!r} in {text!r}, expected one of {' '.join(sorted(PREDICATES))}")
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - own
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                own.add(node.id)
+            else:
+                names[node.id] = None
+    names = {n: None for n in names if n not in own}
+    for name in names:
+        if name not in PREDICATES and name not in PLAIN:
+            raise ValueError(f"unknown name {name!r} in {text!r}, expected one of {' '.join(sorted(PREDICATES))}")
     return Condition(text, compile(tree, "<condition>", "eval"), frozenset(names))

@@ -137,7 +137,8 @@ class Bench:
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
             if self.ledger is None:
-                self.ledger = load_ledger()
+                self.ledger = load_ledger(backends=[])
+            self.ledger.read_for(self.handle(name).info)
             option = self.config.getoption
             self._engines[name] = Engine(
                 [self.handle(name)],

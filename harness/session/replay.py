@@ -106,7 +106,7 @@ def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, expla
     case = usable(inst)
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        engine = Engine(handles, ledger=load_ledger() if explain else None)
+        engine = Engine(handles, ledger=load_ledger(backends=[h.info for h in handles]) if explain else None)
         twice = bench.two_runs(engine.ledger)
         return [twice(r, engine.infos[r.backend]) for r in engine.judge([case])]
 
@@ -117,9 +117,9 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
     instances, at, earlier = load_neighbours(path)
     cases, *prior_models = [[usable(checked(i)) for i in some] for some in (instances, *earlier)]
     case = cases[at]
-    ledger = load_ledger() if explain else None
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
+        ledger = load_ledger(backends=[h.info for h in handles]) if explain else None
         twice = bench.two_runs(ledger)
         return [twice(judge_beside(h, i := h.info, case, cases, ledger, prior_models), i) for h in handles]
 

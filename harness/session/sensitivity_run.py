@@ -64,7 +64,7 @@ def _of(key: str, seed: int, instances: int, infos: Sequence[BackendInfo]) -> li
     """The records of one op version, the last of which says that it is done."""
     global _ledger
     if _ledger is None:
-        _ledger = load_ledger()
+        _ledger = load_ledger(backends=infos)
     version = registry.dialect(key.split("/")[0]).versions[key]
     found = measure([version], seed=seed, instances=instances, least=min(instances, 32), ledger=_ledger, backends=infos)
     return [*found.records(), {"t": "measured", "key": key}]

@@ -134,7 +134,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             raise UsageError(f"{whom} models of {' '.join(sorted(asked))}; `opconform list backends` tells why")
         prior_models = resumed(path, partial(_asked, handles), kind_of)
         writer.write({**_header(plan, handles), "missing": bench.missing})
-        ledger = load_ledger()
+        ledger = load_ledger(backends=[h.info for h in handles])
         evidence = Evidence(
             bench.spare,
             plan.out / "failures",
@@ -162,7 +162,8 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
         work = units(
             chosen, plan.cases, plan.selection.opset, prior_models.done, plan.cases == 0, min(tops, default=None)
         )
-        old = list(corpus.cases(corpus.saved(ledger), chosen, plan.selection.opset)) if plan.saved else []
+        instances = corpus.saved(ledger, ops={f"{v.dialect.name}/{v.op}" for v in chosen}) if plan.saved else []
+        old = list(corpus.cases(instances, chosen, plan.selection.opset))
         ids = {u.name: c.inst.id for u, c in old}
         ledger.lacks.update((ids[unit], backend) for unit, backend in prior_models.lacks if unit in ids)
         summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in prior_models.done])

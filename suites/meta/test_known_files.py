@@ -13,8 +13,8 @@ import pytest
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Instance
-from harness.ledger import folders
-from harness.ledger.loader import load_ledger, read
+from harness.ledger.files import FOLDERS, read
+from harness.ledger.loader import load_ledger
 from harness.ledger.releases import below, releases
 from harness.ledger.tables import ORDER, tomllib
 
@@ -61,7 +61,7 @@ def test_every_entry_stands_in_its_file_with_its_fields_in_order(script: ModuleT
 
 
 def test_no_instance_of_the_tree_stands_in_a_table() -> None:
-    paths = [p for p in sorted(KNOWN.rglob("*.toml")) if p.name != folders.FILE]
+    paths = [p for p in sorted(KNOWN.rglob("*.toml")) if p.name != FOLDERS]
     assert len(paths) > 100
     for path in paths:
         for table in (t for tables in tomllib.loads(path.read_text("utf-8")).values() for t in tables):

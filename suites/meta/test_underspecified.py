@@ -19,8 +19,9 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Part, Underspecified, first_of, gathered, open_at, registry, underspecified
 from harness.engine.verdict import judge_case
+from harness.ledger.files import read
 from harness.ledger.ledger import Ledger
-from harness.ledger.loader import load_ledger, read
+from harness.ledger.loader import load_ledger
 from harness.workers.info import BackendInfo
 from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED
 
