@@ -69,7 +69,6 @@ WITHOUT_EFFECT = {
     "onnx/Dropout/* seed": "what is dropped is judged by distribution",
     "onnx/*/* output_sequence": "the number of outputs says it already",
     "onnx/LinearAttention/* chunk_size": _HINT,
-    "nn/*/* int8DynamicQuantize": "the rounding of the input is told nowhere: such a product is open as a whole",
     "onnx/LinearClassifier/* multi_class": "both ways choose one label; what may differ of the scores is open",
     "onnx/TopK/* sorted": "without it any order is right",
     "onnx/TreeEnsemble*/* nodes_hitrates": _HINT,

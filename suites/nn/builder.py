@@ -72,7 +72,7 @@ def _describe(layer: Message, s: OpSchema, inst: Instance) -> None:
 def _mark_weights(body: Message) -> None:
     """Say of all weights below that they are updatable."""
     for v in body.values():
-        if isinstance(v, dict) and v.keys() & {"floatValue", "float16Value", "rawValue"}:
+        if isinstance(v, dict) and v.keys() & {"floatValue", "float16Value", "rawValue", "int8RawValue"}:
             v["isUpdatable"] = True
         elif isinstance(v, dict):
             _mark_weights(v)

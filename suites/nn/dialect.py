@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import U8
+from harness.core.dtypes import F32, I8, U8
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
@@ -59,6 +59,7 @@ class Nn(Dialect):
     packs_weights = True
     tells_omitted = False  # Protocol Buffers 3, Default Values: a scalar that equals its default is not written
     _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
+    _dynamic_chance = 5
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -92,6 +93,9 @@ class Nn(Dialect):
                 name = slot.name
                 parts.add(part or "")
                 out[f"weight-count:{name}"] = lambda d, n=name: _short(lambda: version.draw(d.engine), s, n)
+        if "int8DynamicQuantize" in s.attrs:
+            out["int8-bias"] = lambda d: _dynamic_with_bias(lambda: version.draw(d.engine), d)
+            out["int8-weights"] = lambda d: _dynamic_of_floats(lambda: version.draw(d.engine))
         return out
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
@@ -136,6 +140,8 @@ class Nn(Dialect):
             ):
                 channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]
                 _quantise(a, d, channels if rows else 1)
+        if "int8DynamicQuantize" in s.attrs and not d.breaking and d.chance(self._dynamic_chance):
+            _dynamic(inst, d)
         if not d.breaking and version.op not in control.OPS:
             if plain and "@mapping" not in inst.attrs and d.chance(self._described_chance):
                 inst.attrs["@tensors"] = d.pick(("ranks", "shapes", "unknown"))
@@ -163,6 +169,7 @@ class Nn(Dialect):
                 check_blobs(n, v)
             seen[n] = v
         check_inputs(s, seen)
+        check_dynamic(inst)
         if inst.attrs.get("@extra_input"):
             raise RuleError("input-count", f"one more input than {s.op} takes")
         if inst.attrs.get("@tensors") == "one more":
@@ -264,6 +271,45 @@ def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:
     for slot in s.inputs:
         if not slot.optional and slot.name not in given:
             raise RuleError(f"required-input:{slot.name}", s.op)
+
+
+def check_dynamic(inst: Instance) -> None:
+    """Raises RuleError "int8-weights": int8 numbers are those of a layer that quantises its input."""
+    w = inst.args.get("weights")
+    if isinstance(w, Arg) and (w.dtype is I8) != bool(inst.attrs.get("int8DynamicQuantize")):
+        raise RuleError("int8-weights", f"weights of {w.dtype}, int8DynamicQuantize {w.dtype is not I8}")
+
+
+def _dynamic(inst: Instance, d: Draw) -> bool:
+    """Let the layer quantise its input: int8 weights with one scale, no bias.  False where it has no weights."""
+    w = inst.args.get("weights")
+    if not isinstance(w, Arg):
+        return False
+    w.dtype, w.recipe, w.values = I8, "ints:-128:127", None
+    w.quant = {"bits": 8, "scale": [d.int(1, 16) / 1024]}
+    inst.args.pop("bias", None)
+    inst.attrs.pop("hasBias", None)
+    inst.attrs["int8DynamicQuantize"] = True
+    return True
+
+
+def _dynamic_with_bias(drawn: Callable[[], Instance], d: Draw) -> Instance | None:
+    for _ in range(8):
+        inst = drawn()
+        if _dynamic(inst, d):
+            n = inst.args["weights"].shape[0]  # type: ignore[union-attr]
+            inst.args["bias"] = Arg(F32, (n,), const=True)
+            return _marked(inst, "hasBias", True)
+    return None
+
+
+def _dynamic_of_floats(drawn: Callable[[], Instance]) -> Instance | None:
+    for _ in range(8):
+        inst = drawn()
+        w = inst.args.get("weights")
+        if isinstance(w, Arg) and w.quant is None and not inst.attrs.get("hasBias"):
+            return _marked(inst, "int8DynamicQuantize", True)
+    return None
 
 
 def _quantise(a: Arg, d: Draw, channels: int) -> None:

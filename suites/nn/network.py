@@ -80,6 +80,8 @@ def needs_spec(s: OpSchema, attrs: dict[str, Any], inputs: int, constants: dict[
         or (layer in ("sliceStatic", "sliceDynamic") and (attrs.get("squeezeMasks") or inputs == 7))
     ):
         return 5
+    if attrs.get("int8DynamicQuantize"):
+        return 5
     if layer in ("cropResize", "resizeBilinear") or any(quant is not None for _, quant in constants.values()):
         return 3
     return 2 if any(np.asarray(array).dtype == np.float16 for array, _ in constants.values()) else 1

@@ -125,6 +125,11 @@ def _node(layer: Message, k: int, top: Graph) -> Node:
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"
+        if bool(body.get("int8DynamicQuantize")) != ("int8RawValue" in w) and slot_name == "weights":
+            raise RuleError(
+                "int8-weights",
+                f"{kind} {label}: int8RawValue is of a layer with int8DynamicQuantize, and the other way",
+            )
         top.consts[name] = weights.array(w, shape, name, weights.groups_of(s.op, attr))
         inputs[slot_name] = name
     return Node(s.op, inputs, list(layer.get("output", ())), attrs, 1)

@@ -2,7 +2,8 @@
 
 A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one
 value or one per output channel, which is the first stored axis, of a deconvolution the second with its group) or
-{"bits": n, "lut": [...]} (table of 2**n floats).
+{"bits": n, "lut": [...]} (table of 2**n floats).  One of type i8 with {"bits": 8, "scale": [s]} is of a layer that
+quantises its input dynamically.
 Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, LookUpTableQuantizationParams.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import U8, DType
+from harness.core.dtypes import I8, U8, DType
 from harness.core.errors import FormatError, RuleError
 from suites.nn.wire import Message
 
@@ -117,8 +118,13 @@ def fitted(v: np.ndarray, op: str, slot: str, attr: Attrs) -> np.ndarray:
 
 def misquantised(dtype: DType, quant: Any) -> str | None:
     """What is wrong with the quantisation of a weight: what was expected and what came."""
+    if dtype is I8:
+        scale = quant.get("scale") if isinstance(quant, dict) and quant.keys() == {"bits", "scale"} else None
+        if scale is None or quant["bits"] != 8 or len(scale) != 1 or type(scale[0]) not in (float, int):
+            return f"expected 8 bits and one scale of a weight of i8, got {quant!r}"
+        return None
     if dtype is not U8:
-        return f"expected a weight of u8, got {dtype}"
+        return f"expected a weight of u8 or i8, got {dtype}"
     forms = ({"bits", "scale", "bias"}, {"bits", "lut"})
     if not isinstance(quant, dict) or set(quant) not in forms:
         return f"expected bits with scale and bias, or with lut, got {quant!r}"
@@ -135,7 +141,10 @@ def misquantised(dtype: DType, quant: Any) -> str | None:
 
 
 def message(array: np.ndarray, quant: dict[str, Any] | None) -> Message:
-    """WeightParams of an array: f32, f16, or u8 with ``quant``."""
+    """WeightParams of an array: f32, f16, or u8 or i8 with ``quant``."""
+    if array.dtype == np.int8 and quant is not None:
+        scale = {"scale": np.asarray(quant["scale"], np.float32)}
+        return {"int8RawValue": array.tobytes(), "quantization": {"numberOfBits": 8, "linearQuantization": scale}}
     if quant is not None:
         bits = quant["bits"]
         body: Message = {"numberOfBits": bits}
@@ -178,6 +187,8 @@ def dequantise(codes: np.ndarray, quant: dict[str, Any], groups: int = 0) -> np.
     The channel is the first axis, or (groups) that of a deconvolution.  Raises RuleError "scale-per-channel", and
     "codes-in-range" where ``quant`` says how many bits they have and one has more.
     """
+    if codes.dtype == np.int8:
+        return (codes * float(np.float32(quant["scale"][0]))).astype(np.float32)
     if codes.size and int(codes.max()) >> quant.get("bits", 8):
         raise RuleError("codes-in-range", f"expected codes of {quant['bits']} bits, got {int(codes.max())}")
     if "lut" in quant:

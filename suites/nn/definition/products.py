@@ -10,6 +10,16 @@ import numpy as np
 from suites.nn.definition.common import Array, check, layer, weights
 
 
+def _eight_bits(p: Any, x: Array) -> Array:
+    """The input as int8, where the layer asks for that: whole steps of max|x| / 127, from -127 to 127."""
+    check(p.int8DynamicQuantize == bool(p.weights.int8RawValue), "int8RawValue")
+    if not p.int8DynamicQuantize:
+        return x
+    check(not p.hasBias, "int8DynamicQuantize with a bias")
+    step = np.abs(x).max() / 127
+    return np.clip(np.rint(x / step), -127, 127) * step if 0 < step < np.inf else x
+
+
 @layer("innerProduct")
 def inner_product(p: Any, x: Array) -> Array:
     """Ranks 4 and 5 fold their last three axes into the channel."""
@@ -17,7 +27,7 @@ def inner_product(p: Any, x: Array) -> Array:
     keep = x.shape[:-3] if x.ndim > 3 else x.shape[:-1]
     flat = x.reshape(*keep, -1)
     check(flat.shape[-1] == p.inputChannels, "inputChannels")
-    y = np.einsum("...i,oi->...o", flat, w)
+    y = np.einsum("...i,oi->...o", _eight_bits(p, flat), w)
     if p.hasBias:
         y = y + weights(p.bias, p.outputChannels)
     return y[..., None, None] if x.ndim > 3 else y
@@ -50,7 +60,7 @@ def batched_matmul(p: Any, a: Array, b: Array | None = None) -> Array:
     if b is None:
         rows, columns = p.weightMatrixFirstDimension, p.weightMatrixSecondDimension
         w = weights(p.weights, columns, rows).T
-        y = np.tensordot(a, w, 1)
+        y = np.tensordot(_eight_bits(p, a), w, 1)
         return y + weights(p.bias, columns) if p.hasBias else y
     if a.ndim == 1:
         a = a[None]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Draw, Fn, Sampling, Slotted, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Slotted, Spelling, T, underspecified
 from suites.nn import op
 from suites.nn.spell import Weight
 from suites.semantics import coreml as s
@@ -24,13 +24,41 @@ def fold(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]
     return lead, (1, 1), int(np.prod(shape[-3:]))
 
 
-def _dynamic(c: Call) -> str | None:
-    """The layer tests of coremltools expect the product with the int8 weights, times their scale, within 40 dB: by how
-    much the input is rounded before it is not told."""
-    return "int8-dynamic-quantisation" if c.attr("int8DynamicQuantize") else None
+DYNAMIC = "int8-dynamic-quantisation: the steps of the input"
+
+
+def _dynamic(c: Call, x: str = "x") -> str | None:
+    """The text: "this layer, at runtime, quantizes the floating point input blob to int8 before applying an inner
+    product".  With which steps is open.
+
+    Symmetric steps are max|x| / 127.  Those of the range with zero in it are at most 2 max|x| / 255, and rounding the
+    zero point moves an end by half of one.  So every element is off by at most one step of max|x| / 127, and the result
+    by the sum of as many weights.  NaN and infinity have no steps: they leave all open."""
+    if not c.attr("int8DynamicQuantize") or c.inputs.get("weights") is None:
+        return None
+    blob = np.abs(np.asarray(c.inputs[x], np.float64))
+    with np.errstate(all="ignore"):
+        step = float(np.float32(blob.max(initial=0.0) / 127.0)) * (1.0 + 2.0**-20)
+    if not np.isfinite(step):
+        return underspecified(DYNAMIC, np.True_)
+    meaning = c.version.meaning
+    assert meaning is not None
+    tensors, params = c.version.decode(c)
+    product = np.asarray(meaning.fn(**tensors, **params), np.float64)
+    off = step * np.abs(np.asarray(c.inputs["weights"], np.float64)).sum(-1)
+    within = np.broadcast_to(off, product.shape) + np.abs(product) * 2.0**-20
+    laid = _unfold(c, [within])[0] if x == "x" else within
+    return underspecified(DYNAMIC, np.ones(product.shape, bool), product, within=laid) if step else None
+
+
+def _no_bias(c: Call) -> None:
+    """Raises RuleError "int8-bias": the text requires hasBias == false."""
+    if c.attr("int8DynamicQuantize") and c.attr("hasBias"):
+        raise RuleError("int8-bias", "expected hasBias false beside int8DynamicQuantize")
 
 
 def _fold_x(c: Call) -> np.ndarray:
+    _no_bias(c)
     x = c.inputs["x"]
     lead, _, n = fold(x.shape)
     if n != c.attr("inputChannels"):
@@ -145,6 +173,7 @@ op(
 
 
 def _right(c: Call) -> np.ndarray:
+    _no_bias(c)
     return c.inputs["b"] if "b" in c.inputs else c.inputs["weights"].T
 
 
@@ -158,7 +187,7 @@ def _turned_vector(c: Call) -> str | None:
     that is one of them is not said."""
     pairs = [(c.inputs.get(slot), c.attr(flag)) for slot, flag in (("a", "transposeA"), ("b", "transposeB"))]
     turned = "b" in c.inputs and any(flag and x.ndim == 1 and x.size > 1 for x, flag in pairs)
-    return "transpose-of-a-vector" if turned else _dynamic(c)
+    return "transpose-of-a-vector" if turned else _dynamic(c, "a")
 
 
 def _draw_product(d: Draw) -> dict[str, Any]:
