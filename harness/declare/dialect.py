@@ -261,6 +261,10 @@ class Dialect:
         """Is this instance, number ``index`` of its op version, to be run at other extents too?"""
         return self.rerun_every > 0 and index % self.rerun_every == self.rerun_every - 1
 
+    def type_weight(self, name: str, dtype: DType) -> int | None:
+        """How often a type is drawn for a type name of the schema, relative to 1; None: as in all dialects."""
+        return None
+
     def rank_limit(self, version: OpVersion) -> int:
         """Highest rank that this op version takes."""
         return self.max_rank

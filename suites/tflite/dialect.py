@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from harness.core.dtypes import f32
+from harness.core.dtypes import I32, I64, DType, f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Slot, T
 from harness.declare.dialect import Results
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.tflite import builder, notation, parse, quantisation, schemas, shapes
+from suites.tflite import builder, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
@@ -92,7 +92,7 @@ class TfLite(Dialect):
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Weights and literal operands (axes, shapes) are mostly constants in real models; data hardly ever is."""
         if slot.name in _WEIGHTS or t.values is not None:
-            return not d.chance(16)
+            return not d.chance(32)
         return d.chance(16)
 
     def reruns(self, inst: Instance, index: int) -> bool:
@@ -100,6 +100,10 @@ class TfLite(Dialect):
         the extents of the model: states, and what is assigned to a variable."""
         kept = inst.op == "ASSIGN_VARIABLE" or self.version_of(inst).schema.extra.get("states")
         return super().reruns(inst, index) and not kept
+
+    def type_weight(self, name: str, dtype: DType) -> int | None:
+        """Index operands are 32 bits wide in nearly all models; delegates take no others."""
+        return {I32: 8, I64: 1}.get(dtype) if name == "I" else None
 
     def rank_limit(self, version: OpVersion) -> int:
         """What the tfl dialect's traits state per operator, and what the version has learned so far."""
@@ -126,10 +130,11 @@ class TfLite(Dialect):
                 inst.attrs[name] = f32(v)
         if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
-        if "bias" in version.entry.sampling.tags and "bias" not in inst.args and d.int(0, 4) > 0:
+        if "bias" in version.entry.sampling.tags and "bias" not in inst.args and not d.chance(16):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
+        usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
             inst.attrs[shapes.UNDECLARED] = True
         return inst

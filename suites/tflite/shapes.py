@@ -17,7 +17,7 @@ from harness.declare import Call, OpVersion, Slotted
 from harness.declare.dialect import Results
 
 UNDECLARED = "@undeclared_shapes"
-UNDECLARED_EVERY = 16
+UNDECLARED_EVERY = 24
 
 # Operators whose output has as many elements as the data says, whatever the operands are called.
 BY_DATA = frozenset(

@@ -103,9 +103,13 @@ class Resolved:
             if kinds:
                 allowed = tuple(d for d in allowed if d.kind in kinds) or allowed
             self.candidates[t] = allowed
-            self.weighted[t] = tuple(d for d in allowed for _ in range(_WEIGHT.get(d, 1)))
+            self.weighted[t] = tuple(d for d in allowed for _ in range(self._weight(t, d)))
         sets = [set(allowed) for allowed in self.candidates.values() if len(allowed) > 1]
         self.may_agree = self.entry.sampling.alike and any(a & b for i, a in enumerate(sets) for b in sets[:i])
+
+    def _weight(self, t: str, d: DType) -> int:
+        own = self.dialect.type_weight(t, d)
+        return _WEIGHT.get(d, 1) if own is None else int(own)
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
     }
     if not later(d, "dilation"):
         out["dilation_h_factor"], out["dilation_w_factor"] = w.dilations
-    if d.int(0, 7):
+    if not d.chance(16):
         out["bias"] = T((c * multiplier,))
     return out
 
