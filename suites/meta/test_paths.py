@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.cases.case import Case
+from harness.cases.case import Case, draw_case
 from harness.cases.selection import Selection
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
@@ -118,3 +118,24 @@ def test_a_run_records_the_paths(tmp_path: Path) -> None:
     s = summarise(tmp_path / "records.jsonl")
     taken = sum(by["litert-xnnpack"].get("XNNPACK", 0) for by in s.paths.values() if "litert-xnnpack" in by)
     assert taken > 0
+
+
+@pytest.mark.parametrize(
+    ("op", "form"),
+    [
+        (op, "")
+        for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "RESIZE_BILINEAR", "AVERAGE_POOL_2D", "STRIDED_SLICE", "SOFTMAX")
+    ]
+    + [(op, "q") for op in ("CONV_2D", "RESIZE_BILINEAR", "MAX_POOL_2D")],
+)
+def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
+    """Of f32, and of 8-bit types in the quantised form ("q"); 70 % of 40 leaves room for chance where the aim is 80."""
+    versions = [v for v in registry.dialect("tflite").versions.values() if v.op == op]
+    chosen = [v for v in versions if str(v.version).endswith(form or tuple("0123456789"))]
+    drawn = (draw_case(v, 1, 21, i, 1, invalid=False) for i in range(60) for v in chosen)
+    types = ("i8", "u8") if form else ("f32",)
+    cases = [c for _, c in zip(range(40), (c for c in drawn if c.dtype_name in types), strict=False)]
+    with Backends() as bench:
+        results = list(Engine(bench.open(["litert-xnnpack"], strict=True)).judge(cases))
+    taken = sum(r.outcome.path == "XNNPACK" for r in results)
+    assert taken >= 0.7 * len(results), f"{taken} of {len(results)}"

@@ -34,12 +34,32 @@ def _extents_said(inst: Instance) -> None:
         size.values = [n - b if s == -1 else s for n, b, s in zip(x.shape, begin.values, size.values, strict=True)]
 
 
+def _plain_slice(inst: Instance) -> None:
+    """Steps of 1, no ellipsis, no new axis and none that goes: a begin and an end of each axis, in its extents."""
+    x, begin, end, strides = (inst.args.get(k) for k in ("input", "begin", "end", "strides"))
+    operands = [a for a in (begin, end, strides) if isinstance(a, Arg)]
+    if not isinstance(x, Arg) or len(operands) < 3 or any(a.values is None or a.dynamic for a in (*operands[:3],)):
+        return
+    first, last, steps = operands
+    if x.dynamic or not x.shape or 0 in x.shape or inst.attrs.get("offset"):
+        return
+    for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"):
+        inst.attrs.pop(name, None)
+    n, given = len(x.shape), list(first.values or ())
+    first.values = [b % x.shape[i] for i, b in enumerate((given + [0] * n)[:n])]
+    last.values = [b + 1 + (x.shape[i] - b - 1) // 2 for i, b in enumerate(first.values)]
+    steps.values = [1] * n
+    for a in operands:
+        a.shape = (n,)
+
+
 USUAL: dict[str, Callable[[Instance], None]] = {
     "AVERAGE_POOL_2D": _strides_within_the_window,
     "MAX_POOL_2D": _strides_within_the_window,
     "L2_POOL_2D": _strides_within_the_window,
     "SLICE": _extents_said,
     "SOFTMAX": _beta_of_one,
+    "STRIDED_SLICE": _plain_slice,
 }
 
 

@@ -48,7 +48,7 @@ def _small(d: Draw) -> int:
 
 @depth_to_space.draw
 def _draw_depth_to_space(d: Draw) -> dict:
-    block = fixed(d, "block", lambda: d.pick((1, 2, 2, 3)))
+    block = fixed(d, "block", lambda: d.pick((2, 2, 3, 2, 1, 2, 2, 3)))
     mode = d.pick(options(d, "mode"))
     return {
         "x": T((_small(d), d.dim(hi=3) * block * block, _small(d), _small(d))),
@@ -85,7 +85,7 @@ def space_to_depth(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str
 
 @space_to_depth.draw
 def _draw_space_to_depth(d: Draw) -> dict:
-    block = fixed(d, "block", lambda: d.pick((1, 2, 2, 3)))
+    block = fixed(d, "block", lambda: d.pick((2, 2, 3, 2, 1, 2, 2, 3)))
     mode = d.pick(options(d, "mode"))
     return {
         "x": T((_small(d), _small(d), _small(d) * block, _small(d) * block)),
