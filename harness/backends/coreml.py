@@ -10,8 +10,7 @@ tape through the same ``MLModel`` code, on any system; a key that is not on it i
 exporter is noticed.
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
+from __future__ import annotations
 
 import atexit
 import base64
@@ -22,6 +21,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from typing import Any
 
 import numpy as np
 from opconform_worker import Backend, Unsupported, sibling
@@ -36,7 +36,14 @@ class CoreMl(Backend):
     pack = 32
     forks = False
 
-    def __init__(self, units="CPU_ONLY", precision="f32", name="coreml-cpu", record=None, replay=None):
+    def __init__(
+        self,
+        units: str = "CPU_ONLY",
+        precision: str = "f32",
+        name: str = "coreml-cpu",
+        record: Any = None,
+        replay: Any = None,
+    ) -> None:
         self.name, self.precision = name, precision
         record = record or os.environ.get("OPCONFORM_COREML_RECORD")
         replay = replay or os.environ.get("OPCONFORM_COREML_REPLAY")
@@ -63,14 +70,14 @@ class CoreMl(Backend):
 
         entry.gc = type("NoGc", (), {"collect": staticmethod(lambda: 0)})  # 66 ms a conversion
 
-    def version(self):
+    def version(self) -> str:
         system = platform.mac_ver()[0] or "replayed"
         return f"coremltools {self.ct.__version__}, macOS {system} {platform.machine()}"
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return {"spec_version": self.module._MLModelProxy.maximum_supported_specification_version()}
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         if format == "nn":
             return self._load_nn(model)
         h, consts = self.mil.unpack(model)
@@ -101,7 +108,7 @@ class CoreMl(Backend):
         states = [i[0] for i in h["inputs"] if i[3] == "state"]
         return _Program(loaded, h["outputs"], wants, states, dummy)
 
-    def _load_nn(self, model):
+    def _load_nn(self, model: bytes) -> Any:
         from coremltools.proto import Model_pb2
 
         spec = Model_pb2.Model()
@@ -119,7 +126,7 @@ class CoreMl(Backend):
         loaded = self._open(path)
         return _Program(loaded, [o.name for o in spec.description.output], None, [], dummy)
 
-    def _open(self, path):
+    def _open(self, path: str) -> Any:
         engine = self.module._MLModelProxy.maximum_supported_specification_version()
         loaded = self.ct.models.MLModel(path, compute_units=self.units)
         shutil.rmtree(path, True) if os.path.isdir(path) else os.remove(path)
@@ -130,8 +137,8 @@ class CoreMl(Backend):
             raise Unsupported(f"specification version {version}, this system knows {engine}")
         return loaded
 
-    def run(self, handle, inputs):
-        state = None
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
+        state: Any = None
         if handle.states:
             state = handle.model.make_state()
             for n in handle.states:
@@ -152,18 +159,18 @@ class CoreMl(Backend):
 
 
 class _Program:
-    def __init__(self, model, names, wants, states, dummy):
+    def __init__(self, model: bytes, names: Any, wants: Any, states: Any, dummy: Any) -> None:
         self.model, self.names, self.wants, self.states, self.dummy = model, names, wants, states, dummy
 
 
-def _given(v):
+def _given(v: Any) -> Any:
     """Inputs are f32, f16 or i32 arrays; the narrower ones have casts inside the model."""
     if v.dtype == np.bool_ or v.dtype.kind in "iu":
         return v.astype(np.int32)
     return np.ascontiguousarray(v)
 
 
-def _as_wanted(v, want):
+def _as_wanted(v: Any, want: Any) -> Any:
     """The declared shape and dtype, where Core ML's own I/O rules changed them without changing a value."""
     v = np.array(v)  # may be strided, and a view of Core ML's memory
     if want is None:
@@ -188,7 +195,7 @@ def _as_wanted(v, want):
 class Tape:
     """Keys and what was seen; a line of JSON each."""
 
-    def __init__(self, path, write=False):
+    def __init__(self, path: str, write: bool = False) -> None:
         self.path, self.lines = path, {}
         if write:
             self.file = open(path, "a")  # noqa: SIM115  lives as long as the process
@@ -198,11 +205,11 @@ class Tape:
                     o = json.loads(line)
                     self.lines[o.pop("key")] = o
 
-    def put(self, key, **what):
+    def put(self, key: Any, **what: Any) -> None:
         self.file.write(json.dumps({"key": key, **what}) + "\n")
         self.file.flush()  # before the process may die
 
-    def get(self, key, what):
+    def get(self, key: Any, what: Any) -> Any:
         try:
             return self.lines[key]
         except KeyError:
@@ -210,7 +217,7 @@ class Tape:
             raise RuntimeError(text) from None
 
 
-def _hash(*parts):
+def _hash(*parts: Any) -> Any:
     h = hashlib.sha256()
     for p in parts:
         h.update(p if isinstance(p, bytes) else str(p).encode())
@@ -218,7 +225,7 @@ def _hash(*parts):
     return h.hexdigest()
 
 
-def model_key(path, units, function):
+def model_key(path: str, units: Any, function: Any) -> Any:
     """Hash of the spec without its metadata, of the weights, the compute unit and the function."""
     from coremltools.models.utils import load_spec
 
@@ -233,42 +240,43 @@ def model_key(path, units, function):
     return _hash(spec.SerializeToString(deterministic=True), weights, units, function)
 
 
-def _data_key(data):
+def _data_key(data: dict[str, np.ndarray]) -> Any:
     return _hash(*(x for n in sorted(data) for x in (n, data[n].dtype, data[n].shape, data[n].tobytes())))
 
 
-def _put_arrays(data):
+def _put_arrays(data: dict[str, Any]) -> dict[str, Any]:
     return {
         n: [str(v.dtype), list(v.shape), base64.b64encode(np.ascontiguousarray(v).tobytes()).decode()]
         for n, v in ((n, np.asarray(v)) for n, v in data.items())
     }
 
 
-def _get_arrays(data):
+def _get_arrays(data: dict[str, Any]) -> dict[str, Any]:
     return {n: np.frombuffer(base64.b64decode(b), d).reshape(s).copy() for n, (d, s, b) in data.items()}
 
 
 class _State:
     """history: what was done to the state so far, which is all that the next prediction depends on."""
 
-    def __init__(self, proxy, real=None):
+    def __init__(self, proxy: Any, real: Any = None) -> None:
         self.proxy, self.real, self.history = proxy, real, "new"
 
-    def write_state(self, name, value):
+    def write_state(self, name: str, value: Any) -> None:
         if self.real is not None:
             self.real.write_state(name, value)
         self.history = _hash(self.history, _data_key({name: np.asarray(value)}))
 
-    def read_state(self, name):
+    def read_state(self, name: str) -> Any:
         return self.proxy.read(self, name)
 
 
 class RecordProxy:
     """In the place of coremltools' proxy: does the same and writes it down."""
 
-    tape = real = None
+    tape: Any = None
+    real: Any = None
 
-    def __init__(self, path, units, function, hints, asset):
+    def __init__(self, path: str, units: Any, function: Any, hints: Any, asset: Any) -> None:
         self.key = model_key(path, units, function)
         try:
             self.inner = self.real(path, units, function, hints, asset)
@@ -277,17 +285,17 @@ class RecordProxy:
             raise
         self.tape.put(self.key, error=None, system=platform.mac_ver()[0], machine=platform.machine())
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     @classmethod
-    def maximum_supported_specification_version(cls):
+    def maximum_supported_specification_version(cls) -> Any:
         return cls.real.maximum_supported_specification_version()
 
-    def newState(self):
+    def newState(self) -> Any:
         return _State(self, self.inner.newState())
 
-    def predict(self, data, state=None):
+    def predict(self, data: dict[str, np.ndarray], state: Any = None) -> Any:
         before = state.history if state else ""
         key = _hash(self.key, _data_key(data), before)
         if state:
@@ -300,7 +308,7 @@ class RecordProxy:
         self.tape.put(key, error=None, outputs=_put_arrays(out))
         return out
 
-    def read(self, state, name):
+    def read(self, state: Any, name: str) -> Any:
         v = state.real.read_state(name)
         self.tape.put(_hash(self.key, state.history, name), error=None, outputs=_put_arrays({name: v}))
         return v
@@ -309,31 +317,31 @@ class RecordProxy:
 class ReplayProxy:
     """In the place of coremltools' proxy on a system without Core ML."""
 
-    tape = None
+    tape: Any = None
 
-    def __init__(self, path, units, function, hints, asset):
+    def __init__(self, path: str, units: Any, function: Any, hints: Any, asset: Any) -> None:
         self.key = model_key(path, units, function)
         self._raise(self.tape.get(self.key, "model"))
 
     @staticmethod
-    def maximum_supported_specification_version():
+    def maximum_supported_specification_version() -> int:
         return 9
 
     @staticmethod
-    def _raise(o):
+    def _raise(o: Any) -> Any:
         if o.get("error"):
             raise RuntimeError(o["error"])
         return o
 
-    def newState(self):
+    def newState(self) -> Any:
         return _State(self)
 
-    def predict(self, data, state=None):
+    def predict(self, data: dict[str, np.ndarray], state: Any = None) -> Any:
         key = _hash(self.key, _data_key(data), state.history if state else "")
         if state:
             state.history = key
         return _get_arrays(self._raise(self.tape.get(key, "prediction"))["outputs"])
 
-    def read(self, state, name):
+    def read(self, state: Any, name: str) -> Any:
         o = self.tape.get(_hash(self.key, state.history, name), "state")
         return _get_arrays(o["outputs"])[name]

@@ -13,7 +13,9 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from opconform_worker import TypeOnly, Unsupported, from_raw, sibling
@@ -24,12 +26,12 @@ mb, types = program.mb, program.types
 from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402 - quietly imported before
 
 
-def _shape_of(v, values=None):
+def _shape_of(v: Any, values: Any = None) -> Any:
     """Static shape of a var, symbols replaced; None for an axis that stays unknown."""
     t = v.sym_type
     if not types.is_tensor(t):
         return []
-    out = []
+    out: list[int | None] = []
     for d in t.get_shape():
         if values is not None and hasattr(d, "subs"):
             d = d.subs(values)
@@ -40,7 +42,7 @@ def _shape_of(v, values=None):
     return out
 
 
-def np_type(dtype):
+def np_type(dtype: str) -> Any:
     known = {"f16": "f2", "f32": "f4", "bool": "?", "c64": "c8"}
     return np.dtype(known.get(dtype) or dtype[0] + str(int(dtype[1:]) // 8))
 
@@ -55,7 +57,7 @@ class _Base:
     family = "coremltools"
     recycle = RECYCLE
 
-    def version(self):
+    def version(self) -> str:
         return program.ct.__version__
 
 
@@ -68,7 +70,7 @@ class Fold(_Base):
     name = "coremltools-fold"
     acc = {"f16": "f16"}  # NumPy computes fp16 in fp16
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         h, consts = program.unpack(model)
         if any(i[3] == "state" for i in h["inputs"]):
             raise Unsupported("states do not fold")
@@ -78,10 +80,11 @@ class Fold(_Base):
                 kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in (args["x"], args["y"]) if r}
                 if len(kinds) > 1:
                     raise Unsupported("mixed types need one constant operand, and folding makes both constant")
-        early = [_early(h, consts, symbols) for symbols in (None, {})] if h["inputs"] else []
+        known: tuple[dict[Any, int] | None, ...] = (None, {})  # which extents are
+        early = [_early(h, consts, symbols) for symbols in known] if h["inputs"] else []
         return h, consts, early
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         h, consts, early = handle
         try:
             out = self._folded(h, consts, inputs)
@@ -98,7 +101,7 @@ class Fold(_Base):
                     out[n] = np.where(mask, value.astype(whole.dtype), whole)
         return out
 
-    def _folded(self, h, consts, inputs):
+    def _folded(self, h: dict[str, Any], consts: list[np.ndarray], inputs: dict[str, np.ndarray]) -> Any:
         b, out = program.Builder(h, consts), {}
         with program.Function({}, opset_version=program.target(h)):
             env = {n: mb.const(val=_scalar(inputs[n], d)) for n, d, _, _ in h["inputs"]}
@@ -110,7 +113,7 @@ class Fold(_Base):
         return out
 
     @staticmethod
-    def _value(v):
+    def _value(v: Any) -> Any:
         val = v.val
         if val is None:
             op = v.op
@@ -128,7 +131,7 @@ class Fold(_Base):
         return from_raw(val, name) if name in ("i4", "u4", "u2") else val
 
 
-def _early(h, consts, symbols):
+def _early(h: dict[str, Any], consts: list[np.ndarray], symbols: Any) -> dict[str, Any]:
     """{output: (value, mask of the elements that are known)}, where inputs come at run time.  symbols: a dictionary for
     the extents of the inputs, which are symbols then; None where they are known."""
     if any(i[1].startswith("c") for i in h["inputs"]):
@@ -146,7 +149,7 @@ def _early(h, consts, symbols):
     return {n: k for n, k in found.items() if k is not None}
 
 
-def _elements(v, symbols):
+def _elements(v: Any, symbols: Any) -> tuple[Any, Any] | None | None:
     """A value that is known in part: (array, mask), or None."""
     if isinstance(v, program.ListVar) or not (types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type)):
         return None
@@ -166,7 +169,7 @@ def _elements(v, symbols):
     return (value, mask) if mask.any() else None
 
 
-def _scalar(a, dtype):
+def _scalar(a: np.ndarray, dtype: str) -> Any:
     a = np.array(a)  # a copy: coremltools writes into what it is given
     return a if a.ndim else a[()]
 
@@ -176,13 +179,13 @@ class Types(_Base):
 
     name = "coremltools-types"
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         h, consts = program.unpack(model)
         h, _ = program.split_complex(h, False)
         return self._infer(h, consts, None)
 
     @staticmethod
-    def _infer(h, consts, symbols, chosen=None):
+    def _infer(h: dict[str, Any], consts: list[np.ndarray], symbols: Any, chosen: Any = None) -> Any:
         b = program.Builder(h, consts)
         places = program.placeholders(h, symbols, chosen)
         with program.Function(places, opset_version=program.target(h)) as f:
@@ -200,7 +203,7 @@ class Types(_Base):
                 out[n] = (None, None)  # a list or a dictionary
         return out
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         return {n: TypeOnly(dtype, shape) for n, (shape, dtype) in handle.items()}
 
 
@@ -213,10 +216,10 @@ class Symbolic(Types):
 
     name = "coremltools-symbolic"
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return {"validates": False}  # a rule about extents cannot be checked without them
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         h, consts = program.unpack(model)
         h, _ = program.split_complex(h, False)
         axes = [(i[0], k) for i in h["inputs"] if i[3] != "state" for k, n in enumerate(i[2]) if n != 1]
@@ -229,7 +232,7 @@ class Symbolic(Types):
             tries += [[a] for a in axes[:4]]
         why = None
         for chosen in tries:
-            symbols = {}
+            symbols: dict[Any, int] = {}
             try:
                 return self._infer(h, consts, symbols, set(chosen))
             except Exception as e:  # many ops need a known axis and say so, in words of their own
@@ -245,12 +248,12 @@ class RoundTrip(_Base):
 
     name = "coremltools-roundtrip"
 
-    def __init__(self):
+    def __init__(self) -> None:
         if find_spec("coremltools.libmilstoragepython") is None:
             raise ModuleNotFoundError("this build of coremltools has no libmilstoragepython, and exports nothing")
         self.folder = tempfile.TemporaryDirectory()  # of the weights; one for all, since removing one takes a while
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         from coremltools.converters.mil.backend.mil.load import MILProtoExporter
         from coremltools.converters.mil.frontend.milproto.load import load_mil_proto
         from coremltools.converters.mil.mil.passes.pass_registry import PASS_REGISTRY
@@ -274,7 +277,7 @@ class RoundTrip(_Base):
         bh, bc = program.read(back)
         return run, program.pack(bh, bc), h["outputs"], whole, split
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         run, model, names, whole, split = handle
         for n in split:
             x = np.asarray(inputs[n])
@@ -290,7 +293,7 @@ class RoundTrip(_Base):
 
 
 @contextlib.contextmanager
-def quietly():
+def quietly() -> Iterator[Any]:
     """Progress bars and prints of the converters go nowhere."""
     old = sys.stdout, sys.stderr
     with open(os.devnull, "w") as null:
@@ -309,10 +312,10 @@ class Passes(_Base):
     name = "coremltools-passes"
     formats = ("mil-passes",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.passes = sibling("coremltools_passes", __spec__)
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         run = program.interpreter("mil")
         after, fired, perms = self.apply(model)
         h, now = program.unpack(model)[0], program.unpack(after)[0]["inputs"]
@@ -321,12 +324,12 @@ class Passes(_Base):
         ins = [(a[0], b[0], perm) for a, b, perm in zip(h["inputs"], now, perms)]
         return run, after, ins, h["outputs"], fired
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         run, model, ins, names, fired = handle
         fed = {new: inputs[old] if perm is None else np.transpose(inputs[old], perm) for old, new, perm in ins}
         return dict(zip(names, run(model, fed)), fired=np.array(fired))
 
-    def apply(self, model):
+    def apply(self, model: bytes) -> tuple[Any, Any, Any]:
         """Run the passes that a plain program names over it.
 
         Returns the program afterwards, whether they did their part, and how each input now has to be permuted."""

@@ -6,6 +6,7 @@ This file runs inside a worker, as ``coremltools_mil.py`` beside it does.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 from opconform_worker import Unsupported, sibling
@@ -27,10 +28,10 @@ class NeuralNetwork:
     family = "coremltools"
     recycle = mil.RECYCLE
 
-    def version(self):
+    def version(self) -> str:
         return program.ct.__version__
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         from coremltools.converters.mil.backend.nn.load import load as lower
         from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
 
@@ -67,7 +68,7 @@ class NeuralNetwork:
         names = [o.name for o in spec.description.output]
         return run, spec.SerializeToString(), names, list(zip(h["outputs"], wants))
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         run, model, names, wants = handle
         for v in inputs.values():
             _f32_holds(v)
@@ -83,7 +84,7 @@ class NeuralNetwork:
         return out
 
 
-def _f32_holds(a, integers=False):
+def _f32_holds(a: np.ndarray, integers: bool = False) -> None:
     """Neural networks carry integers in f32, which is exact up to 2**24."""
     a = np.asarray(a)
     if (integers or a.dtype.kind in "iu") and a.size and np.abs(a.astype(np.float64)).max() > 2**24:

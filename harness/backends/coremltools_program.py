@@ -17,12 +17,13 @@ import gc
 import json
 import os
 import struct
+from typing import Any
 
 import numpy as np
 from opconform_worker import Unsupported
 
 
-def _load_coremltools():
+def _load_coremltools() -> Any:
     """Import coremltools without its eight lines about the missing native library."""
     fd = os.dup(2)
     null = os.open(os.devnull, os.O_WRONLY)
@@ -67,11 +68,11 @@ _TO_BUILTIN = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "bool": "bool", "str
 _SUB = {"i4", "u1", "u2", "u3", "u4", "u6"}
 
 
-def builtin(name):
+def builtin(name: str) -> Any:
     return getattr(types, _TO_BUILTIN.get(name) or ("uint" if name[0] == "u" else "int") + name[1:])
 
 
-def ours(builtin):
+def ours(builtin: Any) -> Any:
     s = types.builtin_to_string(builtin)
     for ours, theirs in _TO_BUILTIN.items():
         if s == theirs or (s == "string" and ours == "str"):
@@ -79,7 +80,7 @@ def ours(builtin):
     return s.replace("uint", "u").replace("int", "i")
 
 
-def unpack(data):
+def unpack(data: bytes) -> tuple[Any, Any]:
     """(header, constant arrays) of a plain program."""
     if data[:4] != b"MILP":
         raise ValueError("not a plain MIL program")
@@ -100,9 +101,10 @@ def unpack(data):
     return h, consts
 
 
-def pack(h, arrays):
+def pack(h: dict[str, Any], arrays: list[tuple[str, np.ndarray]]) -> bytes:
     """Inverse of ``unpack``; arrays: (our dtype name, array)."""
-    blob, consts = bytearray(), []
+    blob = bytearray()
+    consts: list[Any] = []
     for name, a in arrays:
         if name == "str":
             consts.append(["str", list(a.shape), [str(x) for x in a.ravel()]])
@@ -118,10 +120,11 @@ def pack(h, arrays):
 class Builder:
     """Calls mb.* for the ops of a header."""
 
-    def __init__(self, h, consts):
-        self.h, self.consts, self.made = h, consts, {}
+    def __init__(self, h: dict[str, Any], consts: list[np.ndarray]) -> None:
+        self.h, self.consts = h, consts
+        self.made: dict[str, Any] = {}
 
-    def ref(self, r, env):
+    def ref(self, r: Any, env: Any) -> Any:
         if "v" in r:
             return env[r["v"]]
         if "c" in r:
@@ -139,8 +142,8 @@ class Builder:
             return mb.const(val=mil_list([np.int64(x) if isinstance(x, int) else x for x in r["s"]]))
         return r["p"]
 
-    def block(self, b, env):
-        def fn(*args):
+    def block(self, b: Any, env: Any) -> Any:
+        def fn(*args: Any) -> Any:
             local = dict(env)
             local.update(zip(b["inputs"], args))
             for op in b["ops"]:
@@ -151,10 +154,10 @@ class Builder:
         return fn
 
     @staticmethod
-    def as_var(v):
+    def as_var(v: Any) -> Any:
         return mb.const(val=v) if isinstance(v, (np.generic, np.ndarray, bool, int, float)) else v
 
-    def op(self, op, env):
+    def op(self, op: Any, env: Any) -> None:
         name, args, outs = op
         kwargs = {k: self.ref(r, env) for k, r in args.items()}
         if name == "write_state":
@@ -171,7 +174,7 @@ class Builder:
 _REAL = {"complex_real", "complex_imag", "complex_abs", "complex_shape", "complex_irfft", "complex_irfftn"}
 
 
-def split_complex(h, outputs):
+def split_complex(h: dict[str, Any], outputs: Any) -> tuple[dict[Any, Any], Any]:
     """Complex inputs (and with ``outputs`` results) as pairs of real ones: programs have no complex tensors.
 
     Returns the header and the names that were split."""
@@ -198,11 +201,11 @@ def split_complex(h, outputs):
     return dict(h, inputs=inputs, ops=head + h["ops"] + tail, outputs=outs), names
 
 
-def target(h):
+def target(h: dict[str, Any]) -> Any:
     return AvailableTarget[h["opset"].replace("ios", "iOS")]
 
 
-def placeholders(h, symbols=None, chosen=None):
+def placeholders(h: dict[str, Any], symbols: Any = None, chosen: Any = None) -> Any:
     """Inputs of a function.  symbols: takes the extents of axes that become symbols, by symbol; chosen: (input, axis)
     of those, None for all."""
     out = {}
@@ -232,7 +235,7 @@ def placeholders(h, symbols=None, chosen=None):
     return out
 
 
-def build(h, consts, opset="of the header", outputs=None):
+def build(h: dict[str, Any], consts: list[np.ndarray], opset: str = "of the header", outputs: Any = None) -> Any:
     """A pymil Program with one function ``main``; raises what coremltools raises."""
     prog, b = Program(), Builder(h, consts)
     with Function(placeholders(h), opset_version=target(h) if opset == "of the header" else opset) as f:
@@ -248,18 +251,20 @@ def build(h, consts, opset="of the header", outputs=None):
     return prog
 
 
-def read(prog, function="main"):
+def read(prog: Any, function: str = "main") -> tuple[Any, Any]:
     """(header, [(dtype, array)]) of a pymil program: what ``build`` takes."""
     f = prog.functions[function]
-    consts, names, taken = [], {}, set()
+    consts: list[tuple[str, np.ndarray]] = []
+    names: dict[int, str] = {}
+    taken: set[str] = set()
 
-    def name(v):
+    def name(v: Any) -> Any:
         if id(v) not in names:
             names[id(v)] = v.name if v.name not in taken else f"{v.name}.{len(names)}"
             taken.add(names[id(v)])
         return names[id(v)]
 
-    def literal(v):
+    def literal(v: Any) -> dict[str, Any]:
         val = v.val if getattr(v, "op", None) is None or v.op.op_type != "const" else v.op.outputs[0].val
         if isinstance(val, (str, bytes)):
             consts.append(("str", np.array(val, dtype=object)))
@@ -269,14 +274,14 @@ def read(prog, function="main"):
             consts.append((ours(v.dtype), np.asarray(val)))
         return {"c": len(consts) - 1}
 
-    def ref(v):
+    def ref(v: Any) -> Any:
         if isinstance(v, (list, tuple)):
             return {"l": [ref(x) for x in v]}
         if getattr(v, "op", None) is not None and v.op.op_type == "const":
             return literal(v)
         return {"v": name(v)}
 
-    def one(op):
+    def one(op: Any) -> list[Any]:
         args = {}
         for slot, v in op.inputs.items():
             if v is None or slot.startswith("_"):
@@ -318,7 +323,7 @@ def read(prog, function="main"):
 
 
 @functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8
-def interpreter(name):
+def interpreter(name: str) -> Any:
     """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
     from importlib import metadata
 

@@ -6,12 +6,12 @@ computes the outputs; everything else is said to be unsupported, since the optim
 Uninitialised memory shows because workers fill it with a pattern (``harness.workers.unwritten``).
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
+from __future__ import annotations
 
 import re
 import struct
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from opconform_worker import Backend, Unsupported, dtype_name, from_raw, raw
@@ -90,7 +90,7 @@ class LiteRt(Backend):
     pack = 16  # an interpreter costs as much as a dozen small ops
     paths_every = 1  # the nodes are known anyway
 
-    def __init__(self, kernels="opt", name="litert-opt"):
+    def __init__(self, kernels: str = "opt", name: str = "litert-opt") -> None:
         self.name = name
         self.kernels = kernels
         self.path_kinds = (XNNPACK,) if kernels == "xnnpack" else (BUILT_IN,)
@@ -104,16 +104,16 @@ class LiteRt(Backend):
             "xnnpack": r.BUILTIN,
         }[kernels]
 
-    def version(self):
+    def version(self) -> str:
         from importlib import metadata
 
         version = metadata.version(PACKAGE)
         return version if PACKAGE == "ai-edge-litert" else f"{PACKAGE} {version}"
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return {"package": PACKAGE}
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         ins, outs = io_tensors(model)
         if any(t.type in (RESOURCE, VARIANT) for t in [*ins.values(), *outs.values()]):
             raise Unsupported("resource and variant tensors cannot be read")
@@ -121,13 +121,13 @@ class LiteRt(Backend):
             raise Unsupported("bfloat16 cannot be read without ml_dtypes beside LiteRT")
         return _Loaded(model, ins, outs, self._make(model))
 
-    def _make(self, model):
+    def _make(self, model: bytes) -> Any:
         try:
             return _i.Interpreter(model_content=model, experimental_op_resolver_type=self.resolver, num_threads=1)
         except (ValueError, RuntimeError) as e:
             raise _sorted(e) from None
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         h = handle
         try:
             if h.shapes is None or h.stateful:
@@ -153,7 +153,7 @@ class LiteRt(Backend):
             raise _sorted(e) from None
         return {n: self._output(h.interpreter, t) for n, t in h.outs.items()}
 
-    def _allocate(self, h, inputs):
+    def _allocate(self, h: _Loaded, inputs: dict[str, np.ndarray]) -> None:
         for n, t in h.ins.items():
             v = inputs.get(n)
             if v is not None and (h.shapes[n] if h.shapes else t.shape) != v.shape:
@@ -161,17 +161,17 @@ class LiteRt(Backend):
         h.interpreter.allocate_tensors()
         h.shapes = {n: v.shape for n, v in inputs.items()}
 
-    def _look_for_delegate(self, h, nodes=None):
+    def _look_for_delegate(self, h: _Loaded, nodes: Any = None) -> None:
         """Notes why the model, as it is allocated now, is not one that XNNPACK computes: each of its runs is refused
         then, also those after the first."""
         if self.kernels == "xnnpack":
             h.undelegated = undelegated(h, node_names(h.interpreter) if nodes is None else nodes)
 
-    def paths(self, handle):
+    def paths(self, handle: Any) -> dict[str, Any]:
         taken = delegated(handle, node_names(handle.interpreter)) if self.kernels == "xnnpack" else ()
         return {n: XNNPACK if t.index in taken else BUILT_IN for n, t in handle.outs.items()}
 
-    def _output(self, it, t):
+    def _output(self, it: Any, t: Any) -> Any:
         try:
             v = it.get_tensor(t.index)
         except ValueError as e:
@@ -192,10 +192,10 @@ class CrossDialect(LiteRt):
 
     formats = ("mil",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         LiteRt.__init__(self, "ref", "litert-cross-dialect")
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return dict(LiteRt.info(self), target_dialect="tflite", known_as="litert-ref")
 
 
@@ -203,9 +203,9 @@ class _Loaded:
     """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now.  undelegated: why
     XNNPACK does not compute it, "" where it does or need not."""
 
-    def __init__(self, model, ins, outs, interpreter):
+    def __init__(self, model: bytes, ins: Any, outs: Any, interpreter: Any) -> None:
         self.model, self.ins, self.outs, self.interpreter = model, ins, outs, interpreter
-        self.shapes = None
+        self.shapes: dict[str, Any] | None = None
         self.stateful = False
         self.undelegated = ""
 
@@ -213,11 +213,11 @@ class _Loaded:
 class _Tensor:
     __slots__ = ("index", "shape", "type")
 
-    def __init__(self, index, type_, shape):
+    def __init__(self, index: Any, type_: Any, shape: Any) -> None:
         self.index, self.type, self.shape = index, type_, shape
 
 
-def node_names(it):
+def node_names(it: Any) -> list[Any]:
     """Names of the ops as they are to be executed, delegates included."""
     try:
         inner = it._interpreter
@@ -226,23 +226,23 @@ def node_names(it):
         return [o["op_name"] for o in it._get_ops_details()]
 
 
-def delegated(h, nodes):
+def delegated(h: _Loaded, nodes: Any) -> Any:
     """Indices of the tensors that XNNPACK computes."""
-    taken = set()
+    taken: set[int] = set()
     for i, name in enumerate(nodes):
         if name == "DELEGATE":
             taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
     return taken
 
 
-def undelegated(h, nodes):
+def undelegated(h: _Loaded, nodes: Any) -> str:
     """The first output that XNNPACK does not compute, in words; "" where it took what computes every output."""
     taken = delegated(h, nodes)
     missed = [n for n, t in h.outs.items() if t.index not in taken]
     return f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 
 
-def to_lite(v, type_):
+def to_lite(v: Any, type_: Any) -> Any:
     """Array -> what ``set_tensor`` takes."""
     if type_ == STRING:
         out = np.empty(v.size, object)
@@ -262,23 +262,23 @@ def to_lite(v, type_):
     return v
 
 
-def _sorted(e):
+def _sorted(e: Any) -> Any:
     """The exception as one of ours where the runtime declares a gap."""
     return Unsupported(str(e)) if _GAPS.search(str(e)) or _CLAIM.search(str(e)) else e
 
 
-def io_tensors(model):
+def io_tensors(model: bytes) -> Any:
     """Inputs and outputs of the first subgraph, {name: _Tensor}, read from the bytes: a hundredth of what the
     wrapper's details cost, and they tell types that its NumPy dtypes do not."""
 
-    def field(table, i):
+    def field(table: Any, i: Any) -> Any:
         vtable = table - _I32(model, table)[0]
         if 4 + 2 * i >= _U16(model, vtable)[0]:
             return 0
         offset = _U16(model, vtable + 4 + 2 * i)[0]
         return table + offset if offset else 0
 
-    def vector(table, i):
+    def vector(table: Any, i: Any) -> tuple[Any, Any] | tuple[int, int]:
         at = field(table, i)
         if not at:
             return 0, 0

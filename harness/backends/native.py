@@ -59,7 +59,10 @@ def serve(fd: int) -> None:
             model = reader.bytes(header["model"])
             inputs = dict(zip(header["names"], map(reader.get, header["values"])))
             names = dialect.parse(model).outputs
-            answer = {"names": list(names), "values": [out.put(v) for v in dialect.run_model(model, inputs)]}
+            answer: dict[str, Any] = {
+                "names": list(names),
+                "values": [out.put(v) for v in dialect.run_model(model, inputs)],
+            }
         except Exception as e:
             answer, out = {"error": worker.named(e)}, worker.Writer()
         worker.send_frame(sock, answer, out.parts, out.size)

@@ -1,8 +1,10 @@
 """``onnx.reference``: the evaluator of the onnx package itself, written in NumPy."""
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
+from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 from opconform_worker import Backend, Unsupported
@@ -29,13 +31,13 @@ class OnnxReference(Backend):
     pack = 16
     acc = _OWN
 
-    def version(self):
+    def version(self) -> str:
         return onnx.__version__
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return {"opset": onnx.defs.onnx_opset_version(), "ir": int(onnx.IR_VERSION)}
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         proto = onnx.load_model_from_string(model)
         for o in proto.opset_import:
             if o.domain in ("", "ai.onnx") and o.version > onnx.defs.onnx_opset_version():
@@ -45,14 +47,14 @@ class OnnxReference(Backend):
         except Exception as e:
             raise _sorted(e) from None
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         try:
             return dict(zip(handle.output_names, handle.run(None, dict(inputs))))
         except Exception as e:
             raise _sorted(e) from None
 
 
-def _sorted(e):
+def _sorted(e: Any) -> Any:
     """The exception as one of ours where the evaluator says that it has no implementation."""
     gap = isinstance(e, (NotImplementedError, ImportError)) or any(
         w in str(e) for w in ("not implemented", "No implementation for")

@@ -5,13 +5,13 @@ the price of the public class), else by the public one.  Types that the Python b
 through OrtValues over raw bytes; int4 is packed two per byte there.
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
+from __future__ import annotations
 
 import ctypes
 import os
 import sys
 import tempfile
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -126,7 +126,7 @@ class OnnxRuntime(Backend):
     # MLAS_F16VEC_INTRINSICS_SUPPORTED, MlasBf16AccelerationSupported).
     unused = ("asimdhp", "bf16") if sys.platform == "darwin" else ()
 
-    def __init__(self, level="disable", name="onnxruntime"):
+    def __init__(self, level: str = "disable", name: str = "onnxruntime") -> None:
         self.name = name
         ort.set_default_logger_severity(4)
         options = ort.SessionOptions()
@@ -143,10 +143,10 @@ class OnnxRuntime(Backend):
         offers = set(processor.words()) - set(self.unused)
         self.acc = {"f16": "f16"} if "asimdhp" in offers else {}
 
-    def version(self):
+    def version(self) -> str:
         return ort.__version__
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """Highest opset and IR version, found by asking.  oldest_opset: what the documentation promises
         ("Compatibility", ONNX opset 7 and higher); older models are run all the same, but refusing one is no fault."""
         out, tiny = {"oldest_opset": 7}, onnx_bytes.tiny_model
@@ -160,7 +160,7 @@ class OnnxRuntime(Backend):
                 break
         return out
 
-    def _session(self, model):
+    def _session(self, model: bytes) -> Any:
         """The one place that touches the private constructor."""
         if self.fast:
             try:
@@ -171,7 +171,7 @@ class OnnxRuntime(Backend):
                 self.fast = False
         return ort.InferenceSession(model, self.options, providers=["CPUExecutionProvider"])
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         ran = None
         try:
             if self.asked_paths:
@@ -196,7 +196,7 @@ class OnnxRuntime(Backend):
             others = [n for n, t in zip(names, types) if not t.startswith("tensor(")]
         return s, names, special, set(known), others, (model, ran)
 
-    def _saved(self, model):
+    def _saved(self, model: bytes) -> tuple[Any, Any]:
         """A session, and the bytes of the graph that it runs (None where it cannot be saved)."""
         fd, path = tempfile.mkstemp(suffix=".onnx", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
         os.close(fd)
@@ -212,15 +212,16 @@ class OnnxRuntime(Backend):
             self.options.optimized_model_filepath = ""
             os.unlink(path)
 
-    def paths(self, handle):
+    def paths(self, handle: Any) -> Any:
         names, (model, ran) = handle[1], handle[5]
         return onnx_bytes.paths(model, ran, names) if ran else {}
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         session, names, special, known, others, _ = handle
         if len(known) != len(inputs):  # a name that optimisation or an unused input has removed
             inputs = {k: v for k, v in inputs.items() if k in known}
-        maps = [v for v in inputs.values() if type(v) is dict]
+        fed: dict[str, Any] = inputs
+        maps = [v for v in fed.values() if type(v) is dict]
         counts = [sys.getrefcount(v) for v in maps]
         try:
             if not special:
@@ -234,7 +235,7 @@ class OnnxRuntime(Backend):
                     ctypes.pythonapi.Py_IncRef(ctypes.py_object(v))
             raise _sorted(e) from None
 
-    def _run_raw(self, session, names, special, inputs, others):
+    def _run_raw(self, session: Any, names: Any, special: Any, inputs: dict[str, np.ndarray], others: Any) -> Any:
         """Everything as OrtValues.  others: outputs that are no tensors, whose content an OrtValue does not give, only
         whether there is any; that comes from another run, through a binding, which gives all of its outputs as arrays
         or none."""
@@ -266,7 +267,7 @@ class OnnxRuntime(Backend):
         return got
 
 
-def _cpu():
+def _cpu() -> Any:
     return _c.OrtDevice(_c.OrtDevice.cpu(), _c.OrtDevice.default_memory(), 0)
 
 
@@ -275,16 +276,17 @@ class CrossDialect(OnnxRuntime):
 
     formats = ("mil",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         OnnxRuntime.__init__(self, "disable", "onnxruntime-cross-dialect")
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return dict(OnnxRuntime.info(self), target_dialect="onnx", known_as="onnxruntime")
 
 
-def dense(v):
+def dense(v: Any) -> Any:
     """A sparse output (a constant handed through) as an array; everything else as it is."""
-    if not isinstance(v, getattr(_c, "SparseTensor", ())):
+    kind: Any = getattr(_c, "SparseTensor", ())
+    if not isinstance(v, kind):
         return v
     out = np.zeros(v.dense_shape(), v.values().dtype)
     at = v.get_coo_data().indices()
@@ -292,11 +294,11 @@ def dense(v):
     return out
 
 
-def _inner(type_):
+def _inner(type_: Any) -> Any:
     return type_[type_.index("tensor(") :].split(")")[0] + ")"
 
 
-def to_ort(v):
+def to_ort(v: Any) -> tuple[Any, Any]:
     """Array -> (OrtValue of the extension, the array whose memory it borrows), whatever the type."""
     name = dtype_name(v)
     if name == "str":
@@ -316,7 +318,7 @@ def to_ort(v):
     return _c.OrtValue.ortvalue_from_numpy_with_onnx_type(bytes_, _NUMBER[name]), bytes_
 
 
-def from_ort(v, type_):
+def from_ort(v: Any, type_: Any) -> Any:
     """OrtValue -> array; type_ is the graph's type string when it is one of SPECIAL."""
     if type_ is None:
         if v.is_tensor():
@@ -336,7 +338,7 @@ def from_ort(v, type_):
     return from_raw(data.view(np.uint16 if width == 2 else np.uint8).reshape(shape), name)
 
 
-def _sorted(e):
+def _sorted(e: Any) -> Any:
     """The exception as one of ours where the runtime declares a gap."""
     text = str(e)
     return Unsupported(text) if any(g in text for g in _GAPS) else e

@@ -10,13 +10,13 @@ once one that was inferred has been released (Squeeze of f16, released, then Squ
 holds threads, so a process serves few.
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
+from __future__ import annotations
 
 import glob
 import os
 import re
 import tempfile
+from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -139,26 +139,26 @@ class OpenVino(Backend):
     recycle = 100
     flushes = ("f32", "bf16")  # subnormal constants are zeroed when a graph is compiled, whatever the property says
 
-    def __init__(self, name="openvino"):
+    def __init__(self, name: str = "openvino") -> None:
         self.name = name
-        self._core = None
-        self._kept = []
+        self._core: Any = None
+        self._kept: list[Any] = []
 
     @property
-    def core(self):
+    def core(self) -> Any:
         """Made in the serving process: a process that has threads must not fork."""
         if self._core is None:
             self._core = ov.Core()
         return self._core
 
-    def version(self):
+    def version(self) -> str:
         return ov.__version__.split("-")[0]
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         top = highest_opset()
         return {} if top is None else {"opset": top}
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         try:
             net = read_tflite(self.core, model) if format == "tflite" else self.core.read_model(bytes(model), b"")
         except Exception as e:
@@ -173,15 +173,15 @@ class OpenVino(Backend):
         self._kept.append(compiled)
         return _Loaded(request, bounds)
 
-    def paths(self, handle):
+    def paths(self, handle: Any) -> Any:
         """The primitive that computes an output, and the layers of the compiled graph that it comes from."""
-        out = {}
+        out: dict[str, str] = {}
         for result in handle.request.get_compiled_model().get_runtime_model().get_results():
             name = result.get_friendly_name().split("/sink_port")[0]
             out.update((n, path_of(result)) for names, _, _ in handle.outs for n in names if name in names)
         return out
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         try:
             for names, port, kind in handle.ins:
                 name = next((n for n in names if n in inputs), None)
@@ -194,7 +194,7 @@ class OpenVino(Backend):
                     require_fits(inputs[name], kind)
                 handle.request.set_tensor(port, to_tensor(inputs[name], kind))
             handle.request.infer()
-            out = {}
+            out: dict[str, Any] = {}
             for names, port, kind in handle.outs:
                 value = from_tensor(handle.request.get_tensor(port), kind)
                 out.update((n, value) for n in names)
@@ -207,7 +207,7 @@ class _Loaded:
     """An infer request; names, port and element type of the inputs and outputs; known: names of all inputs; bounds:
     of those that only bound slices."""
 
-    def __init__(self, request, bounds):
+    def __init__(self, request: Any, bounds: Any) -> None:
         self.request, self.bounds = request, bounds
         model = request.get_compiled_model()
         self.ins, self.outs = (
@@ -217,10 +217,13 @@ class _Loaded:
         self.known = {n for names, _, _ in self.ins for n in names}
 
 
-def path_of(result):
+def path_of(result: Any) -> str:
     """ "jit_avx512: Softmax": the primitive of the last layer before a result that moves more than its layout, and all
     layers; "folded" for a constant."""
-    layers, primitives, seen, waiting = [], [], set(), [result]
+    layers: list[str] = []
+    primitives: list[tuple[bool, int, str]] = []
+    seen: set[str] = set()
+    waiting = [result]
     while waiting:
         node = waiting.pop(0)
         if node.get_friendly_name() in seen:
@@ -238,7 +241,7 @@ def path_of(result):
     return f"{primitive}: {' + '.join(list(dict.fromkeys(layers))[:5])}" if layers else "folded"
 
 
-def require_narrow(net):
+def require_narrow(net: Any) -> None:
     """Raise Unsupported for what the CPU plug-in would narrow: 64-bit floats, constants that need more than 32 bits."""
     for op in net.get_ops():
         kinds = [op.get_output_element_type(i).get_type_name() for i in range(op.get_output_size())]
@@ -248,7 +251,7 @@ def require_narrow(net):
             require_fits(op.data, kinds[0])
 
 
-def only_bounds(output, depth=4):
+def only_bounds(output: Any, depth: int = 4) -> Any:
     """Does the value serve as a bound of slices alone?  Those may be as large as they like ("to the end"); what is
     sliced, their first input, may not."""
     users = [(t.get_node(), t.get_index()) for t in output.get_target_inputs()]
@@ -259,12 +262,12 @@ def only_bounds(output, depth=4):
     )
 
 
-def require_fits(v, name):
+def require_fits(v: Any, name: str) -> None:
     if v.size and (int(v.max()) > _I32.max or int(v.min()) < _I32.min):
         raise Unsupported(f"{name} values beyond the 32 bits that the CPU plug-in computes with")
 
 
-def read_tflite(core, model):
+def read_tflite(core: Any, model: bytes) -> Any:
     """The TFLite front end reads files only."""
     fd, path = tempfile.mkstemp(suffix=".tflite")
     try:
@@ -275,7 +278,7 @@ def read_tflite(core, model):
         os.unlink(path)
 
 
-def highest_opset():
+def highest_opset() -> Any:
     """The newest opset of the ONNX release that the front end is linked with: that is the one it claims, and above it
     falls back without a word.  Only the names of the schemas in the library tell it; None if they are not there."""
     here = os.path.dirname(ov.__file__)
@@ -286,7 +289,7 @@ def highest_opset():
     return max(found) or None
 
 
-def to_tensor(v, kind):
+def to_tensor(v: Any, kind: Any) -> Any:
     """Array -> what a request takes for an input of OpenVINO's type ``kind``.  Raises Unsupported."""
     if not isinstance(v, np.ndarray):
         raise Unsupported("sequences and optionals")
@@ -309,7 +312,7 @@ def to_tensor(v, kind):
     return t
 
 
-def from_tensor(t, kind):
+def from_tensor(t: Any, kind: Any) -> Any:
     """A tensor of a request as an array of ours."""
     shape = tuple(t.get_shape())
     if kind == "string":
@@ -321,17 +324,17 @@ def from_tensor(t, kind):
         return np.array(t.data).reshape(shape)
     name, bits = _SPECIAL[kind]
     count = int(np.prod(shape, dtype=np.int64))
-    data = bytes_of(t).copy() if count else np.zeros(0, np.uint8)
+    data: np.ndarray = bytes_of(t).copy() if count else np.zeros(0, np.uint8)
     if bits < 8:
         data = unpack(data, bits, count)
     return from_raw(data.view(np.uint16 if bits == 16 else np.uint8).reshape(shape), name)
 
 
-def bytes_of(t):
+def bytes_of(t: Any) -> Any:
     """A tensor's memory; the packed types come as vectors of bytes."""
     return t.data.reshape(-1).view(np.uint8)
 
 
-def _sorted(e):
+def _sorted(e: Any) -> Any:
     """The exception as one of ours where OpenVINO declares a gap."""
     return Unsupported(str(e)) if _GAPS.search(str(e)) else e

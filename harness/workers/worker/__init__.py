@@ -14,9 +14,6 @@ A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, 
 see ``Backend`` for what else it may define.
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
-
 from . import onnx_bytes, processor
 from .arrays import TypeOnly, dtype_name, from_raw, pack, raw, unpack
 from .backend import Backend, Unsupported, named, sibling

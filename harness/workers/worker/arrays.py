@@ -1,9 +1,10 @@
 """Element types by their names, those included that NumPy lacks."""
 
-# mypy: ignore-errors
 # Runs under any Python from 3.8 on, with NumPy 1 or 2.
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ TAGGED = {}
 try:
     import ml_dtypes as _ml
 except ImportError:
-    _ml = None
+    _ml = None  # type: ignore[assignment]
 for _n, (_m, _raw) in EXTRA.items():
     if hasattr(_ml, _m):
         BY_NAME[_n] = np.dtype(getattr(_ml, _m))
@@ -57,18 +58,18 @@ class Tagged(np.ndarray):
 
     tag = ""
 
-    def __array_finalize__(self, obj):
+    def __array_finalize__(self, obj: Any) -> None:
         self.tag = getattr(obj, "tag", "")
 
 
 class TypeOnly:
     """Only the type of an output: dtype name (or None) and shape, whose dims may be None or names."""
 
-    def __init__(self, dtype, shape):
+    def __init__(self, dtype: str | None, shape: Any) -> None:
         self.dtype, self.shape = dtype, None if shape is None else tuple(shape)
 
 
-def dtype_name(a):
+def dtype_name(a: np.ndarray) -> Any:
     """Our name of an array's element type."""
     tag = getattr(a, "tag", "")
     if tag:
@@ -84,7 +85,7 @@ def dtype_name(a):
         raise TypeError(f"no dtype of ours for NumPy {d}") from None
 
 
-def from_raw(a, name):
+def from_raw(a: np.ndarray, name: str) -> Any:
     """Give raw integers their type ``name``: an ml_dtypes array, ``Tagged`` without that package."""
     a = np.asarray(a)  # arithmetic on an array of rank 0 gives a scalar, which cannot be tagged
     if name in TAGGED:
@@ -94,31 +95,32 @@ def from_raw(a, name):
     return a.view(BY_NAME[name])
 
 
-def raw(a):
+def raw(a: np.ndarray) -> Any:
     """Integer view of elements whose type NumPy itself does not know; others unchanged."""
     name = dtype_name(a)
     return np.asarray(a).view(np.dtype(EXTRA[name][1])) if name in EXTRA else np.asarray(a)
 
 
-def as_text(x):
+def as_text(x: Any) -> Any:
     """Strings travel as text; bytes that are no UTF-8 survive as surrogates."""
     return x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
 
 
-def sized(v):
+def sized(v: Any) -> Any:
     """The bytes of an array, whatever its class says; 0 of anything else."""
     return np.ndarray.nbytes.__get__(v) if isinstance(v, np.ndarray) else 0
 
 
-def pack(values, bits):
+def pack(values: np.ndarray, bits: int) -> np.ndarray:
     """Small integers, one a byte -> several a byte, the first in the low bits."""
     per = 8 // bits
     padded = np.zeros(-(-values.size // per) * per, np.uint8)
     padded[: values.size] = values & ((1 << bits) - 1)
-    return sum((padded[i::per] << (bits * i) for i in range(per)), np.zeros(padded.size // per, np.uint8))
+    parts = (padded[i::per] << (bits * i) for i in range(per))
+    return np.asarray(sum(parts, np.zeros(padded.size // per, np.uint8)))
 
 
-def unpack(data, bits, count):
+def unpack(data: np.ndarray, bits: int, count: int) -> np.ndarray:
     """Inverse of ``pack``."""
     per = 8 // bits
     out = np.empty(data.size * per, np.uint8)

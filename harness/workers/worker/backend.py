@@ -1,6 +1,5 @@
 """What a backend class may define, what of it the host is told, and what the exceptions that it raises mean."""
 
-# mypy: ignore-errors
 # Runs under any Python from 3.8 on.
 
 from __future__ import annotations
@@ -9,6 +8,9 @@ import importlib
 import importlib.util
 import os
 import sys
+from typing import Any
+
+import numpy as np
 
 from .frames import ENCODE
 
@@ -61,51 +63,51 @@ class Backend:
 
     name = "backend"
     family = ""
-    platforms = ()
-    script = None
-    formats = ()
-    pack = 1
-    isolate_dtypes = ()
-    recycle = None
-    path_kinds = ()
+    platforms: tuple[str, ...] = ()
+    script: Any = None
+    formats: tuple[str, ...] = ()
+    pack: int | dict[str, int] = 1
+    isolate_dtypes: tuple[str, ...] = ()
+    recycle: int | None = None
+    path_kinds: tuple[str, ...] = ()
     paths_every = 32
     forks = True
-    acc = {}
-    flushes = ()
-    unused = ()
+    acc: dict[str, str] = {}
+    flushes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
-    def version(self):
+    def version(self) -> str:
         """The runtime's version."""
         raise NotImplementedError
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Any:
         """Bytes of a model -> whatever ``run`` wants."""
         raise NotImplementedError
 
-    def run(self, handle, inputs):
+    def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         """{input name: array, list or None} -> {output name: array, list, TypeOnly or None}."""
         raise NotImplementedError
 
     # Set by the worker before ``load``: will ``paths`` be asked of this model?
     asked_paths = False
 
-    def paths(self, handle):
+    def paths(self, handle: Any) -> dict[str, Any]:
         """{output name: what computed it} of a model that has run: a kind such as "delegate", or "kind: detail".  An
         output that is missing is not told.  ``path_kinds`` lists the kinds: one that never occurs is reported as never
         tested."""
         return {}
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """More facts for the report and the engine, such as {"opset": 26, "ir": 13}."""
         return {}
 
 
-def first_lines(text, limit=2000):
+def first_lines(text: Any, limit: int = 2000) -> Any:
     text = str(text).strip()
     return text if len(text) <= limit else text[:limit] + " ..."
 
 
-def words(e):
+def words(e: Any) -> Any:
     """What an exception says."""
     try:
         return first_lines(e)
@@ -113,12 +115,12 @@ def words(e):
         return f"(its text: {type(odd).__name__})"
 
 
-def named(e):
+def named(e: Any) -> str:
     """The same after the name of its class."""
     return f"{type(e).__name__}: {words(e)}"
 
 
-def error_form(e, phase):
+def error_form(e: Any, phase: Any) -> dict[str, Any]:
     """What an exception raised by a backend means."""
     kind = "rejected"
     if any(c.__name__ in GAPS for c in type(e).__mro__):
@@ -133,11 +135,11 @@ def error_form(e, phase):
     return {"kind": kind, "phase": phase, "message": text}
 
 
-def stated(backend):
+def stated(backend: Any) -> Any:
     """The attributes that a backend has of ``DECLARED``, in a form for JSON.  The host checks them.
 
     Raises TypeError for a value that JSON cannot say."""
-    out = {"name": type(backend).__name__}
+    out: dict[str, Any] = {"name": type(backend).__name__}
     for name in DECLARED:
         if hasattr(backend, name):
             value = getattr(backend, name)
@@ -146,7 +148,7 @@ def stated(backend):
     return out
 
 
-def sayable(name, value):
+def sayable(name: str, value: Any) -> None:
     """Raises TypeError for a value that JSON cannot say."""
     try:
         ENCODE(value)
@@ -154,7 +156,7 @@ def sayable(name, value):
         raise TypeError(f"{name}: expected a value that JSON can say, got {value!r:.200}") from None
 
 
-def sibling(name, spec):
+def sibling(name: str, spec: Any) -> Any:
     """The module ``name`` beside the one whose ``__spec__`` is given, of the same package or folder."""
     if spec.parent:
         return importlib.import_module(spec.parent + "." + name)
@@ -162,6 +164,8 @@ def sibling(name, spec):
     if full not in sys.modules:
         path = os.path.join(os.path.dirname(os.path.abspath(spec.origin)), name + ".py")
         found = importlib.util.spec_from_file_location(full, path)
+        if found is None or found.loader is None:
+            raise ImportError(f"{path}: no Python file")
         module = sys.modules[full] = importlib.util.module_from_spec(found)
         found.loader.exec_module(module)
     return sys.modules[full]

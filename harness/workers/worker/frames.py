@@ -6,7 +6,6 @@ shape in the header ("f32 2 3") and raw little-endian bytes, 16-byte aligned, in
 pickles of NumPy 2 do not load under NumPy 1.
 """
 
-# mypy: ignore-errors
 # Runs under any Python from 3.8 on, with NumPy 1 or 2.
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import os
 import socket
 import struct
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +28,18 @@ HEAD = struct.Struct("<IIQ")
 # the system allows no more than Linux does by default (416 KiB).
 INLINE = 128 << 10
 PAD = [b"\0" * n for n in range(16)]
-_WRITTEN = {}  # (dtype, shape) of arrays -> form in the header, bytes in the payload, the padding among them
-_READ = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
+_WRITTEN: dict[
+    Any, tuple[str, int, bytes]
+] = {}  # (dtype, shape) of arrays -> form in the header, bytes in the payload, the padding among them
+_READ: dict[
+    str, tuple[Any, ...]
+] = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
 _KEPT = 1 << 13  # of each, at most, 400 bytes each: shapes recur, new ones come as long as a run lasts
 ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # ours, whatever a backend does to json
 DECODE = json.JSONDecoder().decode
 
 
-def written(a):
+def written(a: np.ndarray) -> Any:
     """How an array without strings is written: see ``_WRITTEN``."""
     form = " ".join([dtype_name(a), *map(str, a.shape)])
     pad = -a.nbytes % 16
@@ -45,7 +49,7 @@ def written(a):
     return out
 
 
-def read(form):
+def read(form: Any) -> Any:
     """How an array of that form is read: see ``_READ``."""
     name, *shape = form.split(" ")
     dtype, shape = BY_NAME[name], tuple(map(int, shape))
@@ -61,10 +65,11 @@ def read(form):
 class Writer:
     """Collects values; ``put`` returns the header form, ``parts`` is the payload."""
 
-    def __init__(self):
-        self.parts, self.size = [], 0
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self.size = 0
 
-    def bytes(self, b):
+    def bytes(self, b: Any) -> int:
         self.parts.append(b)
         pad = -len(b) % 16
         if pad:
@@ -72,7 +77,7 @@ class Writer:
         self.size += len(b) + pad
         return len(b)
 
-    def put(self, v):
+    def put(self, v: Any) -> Any:
         hit = _WRITTEN.get((v.dtype, v.shape)) if type(v) is np.ndarray else None
         if hit is not None:  # nearly always: an array of a type and shape met before
             form, size, pad = hit
@@ -111,18 +116,18 @@ class Writer:
 class Reader:
     """Takes values out of a payload in the order in which they were put; arrays are read-only views of it."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
         self.data, self.pos = data, 0
 
-    def bytes(self, n):
+    def bytes(self, n: Any) -> Any:
         b = bytes(self.data[self.pos : self.pos + n])
         self.pos += n + (-n % 16)
         return b
 
-    def get(self, form):
+    def get(self, form: Any) -> Any:
         if type(form) is str:
             dtype, shape, size, tag = _READ.get(form) or read(form)
-            a = np.ndarray(shape, dtype, self.data, self.pos)
+            a: np.ndarray = np.ndarray(shape, dtype, self.data, self.pos)
             self.pos += size
             return a if tag is None else from_raw(a, tag)
         if form is None:
@@ -140,7 +145,7 @@ class Reader:
         return TypeOnly(*form["t"])
 
 
-def memory_file():
+def memory_file() -> Any:
     """Descriptor of an anonymous file: in memory on Linux, unlinked elsewhere."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("frame")
@@ -149,7 +154,7 @@ def memory_file():
     return fd
 
 
-def pack_frame(header, parts, size):
+def pack_frame(header: dict[str, Any], parts: Any, size: Any) -> tuple[Any, list[Any], Any]:
     """-> (fixed part, list of buffers for the socket, descriptor or None)."""
     text = ENCODE(header).encode()
     text += b" " * (-len(text) % 16)  # keeps the payload aligned behind it
@@ -163,7 +168,7 @@ def pack_frame(header, parts, size):
     return HEAD.pack(len(text), 1, size), [], fd
 
 
-def send_frame(sock, header, parts=(), size=0):
+def send_frame(sock: Any, header: dict[str, Any], parts: Any = (), size: int = 0) -> None:
     """Blocking send of one frame."""
     head, rest, fd = pack_frame(header, list(parts), size)
     if fd is None:
@@ -175,7 +180,7 @@ def send_frame(sock, header, parts=(), size=0):
         os.close(fd)
 
 
-def recv_exact(sock, n):
+def recv_exact(sock: Any, n: Any) -> Any:
     buf = bytearray(n)
     view, got = memoryview(buf), 0
     while got < n:
@@ -186,7 +191,7 @@ def recv_exact(sock, n):
     return buf
 
 
-def unhead(data):
+def unhead(data: bytes | bytearray | memoryview) -> tuple[Any, Any, Any]:
     """The fixed part of a frame: length of its header, flags, length of its payload.  ValueError for what is none."""
     n_text, flags, size = HEAD.unpack_from(data)
     if flags > 1 or (not flags and n_text + size > INLINE):
@@ -194,12 +199,12 @@ def unhead(data):
     return n_text, flags, size
 
 
-def text_of(data):
+def text_of(data: bytes | bytearray | memoryview) -> Any:
     """The header of a frame."""
     return DECODE(bytes(data).decode())
 
 
-def map_body(fd, n_text, size):
+def map_body(fd: Any, n_text: Any, size: Any) -> tuple[Any, Any]:
     """Header and payload of a frame that came in a memory file."""
     try:
         m = mmap.mmap(fd, n_text + size)
@@ -208,7 +213,7 @@ def map_body(fd, n_text, size):
     return text_of(m[:n_text]), memoryview(m)[n_text : n_text + size]
 
 
-def recv_frame(sock, with_fd=False):
+def recv_frame(sock: Any, with_fd: bool = False) -> Any:
     """Blocking receive -> (header, payload), None at the end; with_fd adds the descriptor that came along."""
     head, fd = bytearray(), -1
     while len(head) < HEAD.size:

@@ -4,14 +4,18 @@ A smallest model; and what computes the outputs of a model, told from the graph 
 numbers: onnx.proto.
 """
 
-# mypy: ignore-errors
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 # Runs under any Python from 3.8 on.
 
 AS_WRITTEN, REWRITTEN, FOLDED = "as written", "rewritten", "folded"
 MOST = 5  # ops that a path names
 
 
-def fields(data):
+def fields(data: bytes | memoryview) -> Iterator[Any]:
     """(number, value) of each field of a message: bytes, or a number."""
     at, end = 0, len(data)
     while at < end:
@@ -28,7 +32,7 @@ def fields(data):
         yield key >> 3, value
 
 
-def _varint(data, at):
+def _varint(data: bytes | memoryview, at: Any) -> tuple[Any, Any]:
     value = shift = 0
     while True:
         byte = data[at]
@@ -42,16 +46,17 @@ def _varint(data, at):
 class Graph:
     """Of the main graph of a model: made, {value: (op, inputs)}; constants: names of values that are in the model."""
 
-    def __init__(self, model):
+    def __init__(self, model: bytes) -> None:
         graph = next(v for n, v in fields(memoryview(model)) if n == 7)
-        self.made, self.constants = {}, set()
+        self.made: dict[str, Any] = {}
+        self.constants: set[str] = set()
         for n, v in fields(graph):
             if n == 1:
                 self._node(v)
             elif n == 5:
                 self.constants.update(bytes(x).decode() for k, x in fields(v) if k == 8)
 
-    def _node(self, node):
+    def _node(self, node: Any) -> None:
         inputs, outputs, op, domain = [], [], "", ""
         for n, v in fields(node):
             if n == 1:
@@ -66,7 +71,7 @@ class Graph:
         for o in outputs:
             self.made[o] = name, inputs, outputs[0]
 
-    def ops(self, output):
+    def ops(self, output: Any) -> list[Any]:
         """The ops that a value comes from, each as often as it is there, in order."""
         found, seen, waiting = [], set(), [output]
         while waiting:
@@ -80,7 +85,7 @@ class Graph:
         return sorted(found)
 
 
-def paths(given, ran, outputs):
+def paths(given: Any, ran: Any, outputs: Any) -> Any:
     """{output: path} of a model, from its bytes and those of the graph that ran."""
     before, after = Graph(given), Graph(ran)
     out = {}
@@ -97,13 +102,13 @@ def paths(given, ran, outputs):
     return out
 
 
-def tiny_model(opset=13, ir=4):
+def tiny_model(opset: int = 13, ir: int = 4) -> bytes:
     """Bytes of a one-node Relu model, without the onnx package."""
 
-    def field(n, v):
+    def field(n: int, v: int | bytes) -> bytes:
         return bytes([n << 3]) + bytes([v]) if isinstance(v, int) else bytes([n << 3 | 2, len(v)]) + v
 
-    def value(name):
+    def value(name: bytes) -> bytes:
         return field(1, name) + field(2, field(1, field(1, 1) + field(2, b"")))
 
     node = field(1, b"x") + field(2, b"y") + field(4, b"Relu")

@@ -6,13 +6,14 @@ machine around an emulator, so that others are asked first: on x86 the instructi
 to every program (Linux) or the system's own table (macOS).
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on.
+from __future__ import annotations
 
+# Runs under any Python from 3.8 on.
 import ctypes
 import mmap
 import platform
 import re
+from typing import Any
 
 # (leaf, subleaf, register a b c d) -> bit -> name.  Source: Intel SDM vol. 2A, CPUID; Linux arch/x86 cpufeatures.h
 _CPUID = {
@@ -42,7 +43,7 @@ WORDS = (*ARCHITECTURES, *_OF["x86_64"], *_OF["aarch64"])
 _CODE = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3")
 
 
-def words():
+def words() -> list[Any]:
     """The architecture, then what is there of WORDS; [] where it cannot be told."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     if machine not in ARCHITECTURES:
@@ -61,7 +62,7 @@ def words():
     return [machine, *own] if own else []
 
 
-def _cpuid():
+def _cpuid() -> Any:
     page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(_CODE)
     start = ctypes.c_char.from_buffer(page)
@@ -69,7 +70,7 @@ def _cpuid():
     answer = (ctypes.c_uint32 * 4)()
     ask(0, 0, answer)
     highest = answer[0]
-    out = set()
+    out: set[str] = set()
     for (leaf, sub, register), bits in _CPUID.items():
         if leaf <= highest:
             ask(leaf, sub, answer)
@@ -79,14 +80,14 @@ def _cpuid():
     return out
 
 
-def _handed():
+def _handed() -> Any:
     """Linux on Arm."""
     ask = ctypes.CDLL(None).getauxval
     ask.argtypes, ask.restype = [ctypes.c_ulong], ctypes.c_ulong
     return {name for name, (entry, bit, _) in _ARM.items() if ask(entry) >> bit & 1}
 
 
-def _listed():
+def _listed() -> Any:
     """macOS on Arm."""
     ask = ctypes.CDLL(None).sysctlbyname
     out = set()
@@ -98,7 +99,7 @@ def _listed():
     return out
 
 
-def _told():
+def _told() -> set[Any]:
     """What the system tells: Linux of the first processor."""
     try:
         with open("/proc/cpuinfo") as f:

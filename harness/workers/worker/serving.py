@@ -1,8 +1,5 @@
 """Runs jobs on a backend object, in a serving process or in the caller's."""
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
-
 from __future__ import annotations
 
 import collections.abc
@@ -12,6 +9,7 @@ import resource
 import struct
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +26,13 @@ PHASES = ("idle", "load", "run", "answer")
 class Server:
     """Runs jobs on a backend object; the same code serves a socket and, without a process, a caller."""
 
-    def __init__(self, backend, page=None, cap=1 << 28):
+    def __init__(self, backend: Any, page: Any = None, cap: Any = 1 << 28) -> None:
         self.backend, self.page, self.cap = backend, page, cap
         self.began = 0.0
         self.batch = self.job = 0
         self.home = os.getpid()
 
-    def greeting(self):
+    def greeting(self) -> dict[str, Any]:
         """What the backend declares, and where it runs: see ``harness.workers.info``, which checks it."""
         b = self.backend
         info = getattr(b, "info", None)
@@ -51,13 +49,13 @@ class Server:
             "numpy": np.__version__,
         }
 
-    def mark(self, phase, index=0, start=False):
+    def mark(self, phase: Any, index: int = 0, start: bool = False) -> None:
         if self.page is not None:
             if start:
                 self.began = time.monotonic()
             PAGE.pack_into(self.page, 0, self.batch, self.job, index, phase, self.began)
 
-    def execute(self, job, reader, out):
+    def execute(self, job: Any, reader: Any, out: Any) -> Any:
         """One job -> its answer (header form); outputs go into ``out``, a Writer."""
         began = time.perf_counter()
         self.mark(1, 0, True)
@@ -103,7 +101,7 @@ class Server:
         answer["ms"] = (time.perf_counter() - began) * 1e3
         return answer
 
-    def outputs(self, got, names, out):
+    def outputs(self, got: Any, names: Any, out: Any) -> Any:
         if not isinstance(got, collections.abc.Mapping):
             text = f"run returned {type(got).__name__}, expected a dict of output name -> array"
             return {"error": {"kind": "harness_error", "phase": "run", "message": text}}
@@ -111,7 +109,7 @@ class Server:
         spec, name = [], ""
         try:
             for name in names:
-                v = got.get(name)
+                v: Any = got.get(name)
                 size = sized(v)
                 if size + out.size - mark[1] > self.cap:
                     if size <= self.cap:
@@ -136,7 +134,7 @@ class Server:
                 form["beside"] = f"run returned {extra} beside the outputs that were asked for; they are not looked at"
         return form
 
-    def serve(self, sock):
+    def serve(self, sock: Any) -> None:
         """Answers until the peer goes away."""
         gc.freeze()  # the runtime's own objects stay: no collection has to look at them
         self.rss = Resident()
@@ -148,7 +146,7 @@ class Server:
             if header["op"] == "run":
                 self.run_batch(sock, header, Reader(payload))
 
-    def run_batch(self, sock, header, reader):
+    def run_batch(self, sock: Any, header: dict[str, Any], reader: Any) -> None:
         self.batch = header["batch"]
         answers, out, flushed = [], Writer(), time.monotonic()
         jobs = header["jobs"]
@@ -168,7 +166,7 @@ class Server:
         self.mark(0)
 
 
-def told_paths(paths, handle, names):
+def told_paths(paths: Any, handle: Any, names: Any) -> Any:
     """What computed each output, "" where that is not known.  A backend that fails to tell says so in its place."""
     try:
         told = paths(handle)
@@ -177,13 +175,13 @@ def told_paths(paths, handle, names):
         return ["not told: " + named(e)[:100]] * len(names)
 
 
-def only(home):
+def only(home: Any) -> None:
     """Ends a process that the backend forked and let return: two would answer."""
     if os.getpid() != home:
         os._exit(0)
 
 
-def errors_of(answer):
+def errors_of(answer: Any) -> list[Any]:
     """The error forms inside an answer."""
     return [answer["load"]] if "load" in answer else [f["error"] for f in answer["sets"] if "error" in f]
 
@@ -191,13 +189,13 @@ def errors_of(answer):
 class Resident:
     """Resident memory of this process, in bytes (the peak where the current value is not to be had)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         try:
             self.fd = os.open("/proc/self/statm", os.O_RDONLY)  # opening costs as much as a hundred readings
         except OSError:
-            self.fd = None
+            self.fd = -1
 
-    def __call__(self):
+    def __call__(self) -> Any:
         try:
             return int(os.pread(self.fd, 64, 0).split()[1]) * resource.getpagesize()
         except (TypeError, OSError, ValueError, IndexError):

@@ -1,8 +1,5 @@
 """The process that imports a backend and, where it can, forks a serving child for every socket that it is given."""
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on, with runtimes that have no types.
-
 from __future__ import annotations
 
 import atexit
@@ -19,6 +16,7 @@ import socket
 import sys
 import time
 import traceback
+from typing import Any
 
 from . import supervisor
 from .backend import named
@@ -29,17 +27,19 @@ MARK = "OPCONFORM_PROCESS"  # in the environment of all processes of a backend, 
 SWEEP = 2.0  # seconds at most to end those
 
 
-def make_backend(config):
+def make_backend(config: Any) -> Any:
     """Import the backend class and create it."""
     sys.path[:0] = [p for p in config.get("path", []) if p not in sys.path]
     if config.get("file"):
         spec = importlib.util.spec_from_file_location("opconform_backend", config["file"])
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{config['file']}: no Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules["opconform_backend"] = module
         spec.loader.exec_module(module)
     else:
         module = importlib.import_module(config["module"])
-    cls = module
+    cls: Any = module
     for part in config["class"].split("."):
         cls = getattr(cls, part)
     backend = cls(**config.get("kwargs", {}))
@@ -50,7 +50,7 @@ def make_backend(config):
     return backend
 
 
-def limit(config):
+def limit(config: Any) -> None:
     """Resource limits of a serving process: no core files, a cap on the address space (a lower one stays)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = config.get("memory")
@@ -60,7 +60,7 @@ def limit(config):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def ended(pid):
+def ended(pid: Any) -> Any:
     """Wait for a child; its status, None where something else in this process has taken that."""
     try:
         return os.waitpid(pid, 0)[1]
@@ -68,7 +68,7 @@ def ended(pid):
         return None
 
 
-def ending(status):
+def ending(status: Any) -> str:
     """A status in words."""
     if status is None:
         return "ended, nobody can say how"
@@ -78,7 +78,7 @@ def ending(status):
     return f"exited with code {os.WEXITSTATUS(status)}"
 
 
-def forked_greeting(backend):
+def forked_greeting(backend: Any) -> Any:
     """The greeting, asked for in a child: probing runs the runtime, and a zygote must stay untouched."""
     answer = memory_file()  # no pipe: its end would not come while a process that the backend left holds it
     here = os.getpid()
@@ -87,7 +87,7 @@ def forked_greeting(backend):
         home = os.getpid()
         supervisor.die_with(here)
         try:
-            out = {"greeting": Server(backend).greeting()}
+            out: dict[str, Any] = {"greeting": Server(backend).greeting()}
         except BaseException as e:
             out = {"error": named(e)}
         only(home)
@@ -99,7 +99,7 @@ def forked_greeting(backend):
     return text_of(text) if text else {"error": f"its process {ending(status)} when asked for its version"}
 
 
-def serve_forked(control, backend, config, page):
+def serve_forked(control: Any, backend: Any, config: Any, page: Any) -> None:
     """The zygote: a child per socket handed over, an exit status per child asked about."""
     while True:
         frame = recv_frame(control, with_fd=True)
@@ -126,7 +126,7 @@ def serve_forked(control, backend, config, page):
             send_frame(control, {"status": ended(header["pid"])})
 
 
-def marked(mark):
+def marked(mark: Any) -> Any:
     """Processes but this one whose environment began with ``mark``; none where the system does not tell (macOS)."""
     out, text = [], mark.encode()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
@@ -141,7 +141,7 @@ def marked(mark):
     return out
 
 
-def sweep(mark):
+def sweep(mark: Any) -> None:
     """Ends what a backend left in a session or a group of its own, and what that forks meanwhile."""
     until = time.monotonic() + SWEEP
     while time.monotonic() < until:
@@ -154,13 +154,13 @@ def sweep(mark):
         time.sleep(0.001)
 
 
-def last():
+def last() -> None:
     """The end: threads that go on go along.  The supervisor ends the processes that a backend left."""
     atexit._run_exitfuncs()
     os._exit(0)
 
 
-def main():
+def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
     config = json.loads(sys.argv[2])
     log, page_fd = config["log"], config["page"]
