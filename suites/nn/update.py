@@ -1,34 +1,28 @@
 """One step of training a network on the device: losses, their gradients, and what an optimiser makes of the weights.
 
 Source: NeuralNetwork.proto, NetworkUpdateParameters, LossLayer, Optimizer; a layer and its weights are updated where
-both are marked so.  Categorical cross entropy is -log(input[target]), as printed.  Not printed, and taken as usual
-(``readings.md``): the squared error is the mean over all elements, a loss that over the examples of a batch; SGD moves
-by velocity = momentum * velocity - rate * gradient; Adam is algorithm 1 of Kingma and Ba, its eps beside the root.
-All is computed in f64.
+both are marked so, which coremltools does of inner products and convolutions (``backward.py``).  Categorical cross
+entropy is -log(input[target]), as printed.  Not printed, and taken as usual (``readings.md``): the squared error is the
+mean over all elements, a loss that over the examples of a batch; SGD moves by velocity = momentum * velocity - rate *
+gradient; Adam is algorithm 1 of Kingma and Ba, its eps beside the root.  All is computed in f64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from harness.core.errors import FormatError, RuleError, Unsupported
-from suites.nn import parse, weights
+from suites.nn import backward, parse
 from suites.nn.wire import Message
 
 Array = np.ndarray
 Key = tuple[str, str]  # a layer's name and the slot of its weights
 Examples = Sequence[Mapping[str, Any]]  # arrays by the name of an input or a target
 _NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
-# value, and derivative told of the value
-_ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "ReLU": (lambda x: np.maximum(x, 0.0), lambda y: (y > 0).astype(np.float64)),
-    "tanh": (np.tanh, lambda y: 1.0 - y * y),
-    "sigmoid": (lambda x: 1.0 / (1.0 + np.exp(-x)), lambda y: y * (1.0 - y)),
-}
 
 
 @dataclass
@@ -52,24 +46,10 @@ class Training:
         net = next((spec[n] for n in _NETWORKS if n in spec), None)
         if net is None or "updateParams" not in net:
             raise FormatError("nn model: no update parameters")
-        self.layers = [_layer(m) for m in net.get("layers", ())]
+        self.layers = [backward.layer(m) for m in net.get("layers", ())]
         self.parameters: Message = net["updateParams"]
-        self.weights: dict[Key, Array] = {}
-        for name, kind, m in self.layers:
-            if kind == "innerProduct":
-                body, out = m[kind], m[kind]["outputChannels"]
-                self.weights[name, "weights"] = weights.array(
-                    body["weights"], (out, body["inputChannels"]), f"{name}/weights"
-                ).astype(np.float64)
-                if body.get("hasBias"):
-                    self.weights[name, "bias"] = weights.array(body["bias"], (out,), f"{name}/bias").astype(np.float64)
-        self.trained = [
-            (name, slot)
-            for name, kind, m in self.layers
-            if m.get("isUpdatable")
-            for slot in ("weights", "bias")
-            if (name, slot) in self.weights and m[kind][slot].get("isUpdatable")
-        ]
+        self.weights: dict[Key, Array] = {(l.name, slot): w for l in self.layers for slot, w in l.weights.items()}
+        self.trained = [(l.name, slot) for l in self.layers for slot in l.updatable]
         self.losses = [_loss(m, self.layers) for m in self.parameters.get("lossLayers", ())]
 
     def loss(self, examples: Examples) -> float:
@@ -104,21 +84,13 @@ class Training:
     def _one(self, example: Mapping[str, Any]) -> tuple[float, dict[Key, Array]]:
         """Loss of one example, and its gradients."""
         blobs = {k: np.asarray(v, np.float64) for k, v in example.items()}
-        for name, kind, m in self.layers:
-            x = blobs[m["input"][0]]
-            if kind == "innerProduct":
-                y = x @ self.weights[name, "weights"].T + self.weights.get((name, "bias"), 0.0)
-            elif kind == "activation":
-                y = _ACTIVATIONS[_function(m)][0](x)
-            else:
-                e = np.exp(x - x.max())
-                y = e / e.sum()
-            blobs[m["output"][0]] = y
+        for l in self.layers:
+            blobs[l.output] = l.forward(blobs[l.input], self._of(l))
         total, back = 0.0, {k: np.zeros_like(v) for k, v in blobs.items()}
         for kind, body in self.losses:
             y, target = blobs[body["input"]], example[body["target"]]
             if kind == "meanSquaredErrorLossLayer":
-                away = y - np.asarray(target, np.float64)
+                away = y - backward.like(target, y)
                 total += float(np.mean(away * away))
                 back[body["input"]] += 2.0 * away / away.size
             else:
@@ -128,39 +100,21 @@ class Training:
                 total -= float(np.log(y.reshape(-1)[at]))
                 back[body["input"]].reshape(-1)[at] -= 1.0 / y.reshape(-1)[at]
         out: dict[Key, Array] = {}
-        for name, kind, m in reversed(self.layers):
-            x, y, g = (blobs[m["input"][0]], blobs[m["output"][0]], back[m["output"][0]])
-            if kind == "innerProduct":
-                rows = g.reshape(-1, g.shape[-1])
-                out[name, "weights"] = rows.T @ x.reshape(-1, x.shape[-1])
-                out[name, "bias"] = rows.sum(0)
-                g = g @ self.weights[name, "weights"]
-            elif kind == "activation":
-                g = g * _ACTIVATIONS[_function(m)][1](y)
-            else:
-                g = y * (g - (g * y).sum())
-            back[m["input"][0]] = back[m["input"][0]] + g
+        for l in reversed(self.layers):
+            g, own = l.backward(blobs[l.input], blobs[l.output], back[l.output], self._of(l))
+            out |= {(l.name, slot): own[slot] for slot in l.weights}
+            back[l.input] = back[l.input] + g
         return total, out
 
-
-def _function(m: Message) -> str:
-    return next(iter(m["activation"]), "none")
-
-
-def _layer(m: Message) -> tuple[str, str, Message]:
-    name, kind = m.get("name", ""), next((k for k in m if isinstance(m[k], dict)), "none")
-    if kind not in ("innerProduct", "activation", "softmax"):
-        raise Unsupported(f"training through {kind} ({name})")
-    if kind == "activation" and _function(m) not in _ACTIVATIONS:
-        raise Unsupported(f"training through activation {_function(m)} ({name})")
-    return name, kind, m
+    def _of(self, l: backward.Layer) -> dict[str, Array]:
+        return {slot: self.weights[l.name, slot] for slot in l.weights}
 
 
-def _loss(m: Message, layers: Sequence[tuple[str, str, Message]]) -> tuple[str, Message]:
+def _loss(m: Message, layers: Sequence[backward.Layer]) -> tuple[str, Message]:
     kind = next((k for k in m if k.endswith("LossLayer")), "none")
     if kind == "none":
         raise Unsupported(f"loss {m.get('name', '')} of no known kind")
-    made = {l["output"][0]: k for _, k, l in layers}
+    made = {l.output: l.kind for l in layers}
     if kind.startswith("categorical") and made.get(m[kind].get("input", "")) != "softmax":
         raise RuleError("loss-of-softmax", f"{m[kind].get('input')}: it must be the output of a softmax")
     return kind, m[kind]
