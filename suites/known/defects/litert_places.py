@@ -149,20 +149,20 @@ def mean_without_nan(g: Given) -> Outputs:
 
 
 def largest_for_infinity(g: Given) -> Outputs:
-    """What is infinite is the largest finite number of its sign; what is NaN, too, or the lowest one.  ADD_N goes on
-    with that: of an infinity and the lowest number it makes 0."""
+    """What is infinite is the largest finite number of its sign; what is NaN may be, too.  ADD_N goes on with that: of
+    an infinity and the lowest number it makes 0, of two infinities 0 or the lowest number.  Subnormals may count as 0."""
     due = g.expected[0].value
     if due.dtype.kind != "f":
         return None
     top = np.finfo(due.dtype).max
-    value = np.where(np.isnan(due), top, np.where(np.isinf(due), np.copysign(top, due), due))
-    other = np.where(np.isnan(due), -top, value)
+    value = np.where(np.isinf(due), np.copysign(top, due), due)
+    other = np.where(np.isnan(due), top, value)
     if g.inst.op == "ADD_N":
         total = np.zeros_like(due)
         for x in g["inputs"]:
             total = np.clip(total + x, -top, top)
-        other = np.where(np.isfinite(due) | np.isnan(total), other, total)
-    return [Near(value, 0, other)]
+        other = np.where(np.isfinite(due), value, total)
+    return [Near(value, np.where(np.isfinite(due), 2.0**-125, 0), other)]
 
 
 def powers_of_finite_numbers(g: Given) -> Outputs:
