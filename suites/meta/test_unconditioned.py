@@ -14,7 +14,6 @@ from harness.ledger.loader import load_ledger
 MOST = 0.05  # of the entries that excuse wrong answers, those that excuse any
 # Entries without a condition on the answer and without the reason ``wide``, by folder: lower it, never raise it.
 WITHOUT_REASON = {
-    "litert-old": 7,
     "onnxruntime-old": 7,
     "onnx-reference": 5,
     "onnxruntime": 3,

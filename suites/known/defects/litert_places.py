@@ -150,7 +150,8 @@ def mean_without_nan(g: Given) -> Outputs:
 
 def largest_for_infinity(g: Given) -> Outputs:
     """What is infinite is the largest finite number of its sign; what is NaN may be, too.  ADD_N goes on with that: of
-    an infinity and the lowest number it makes 0, of two infinities 0 or the lowest number.  Subnormals may count as 0."""
+    an infinity and the lowest number it makes 0, of two infinities 0 or the lowest number.  Subnormals may count as
+    0."""
     due = g.expected[0].value
     if due.dtype.kind != "f":
         return None
