@@ -173,6 +173,29 @@ def test_every_meaning_is_some_ops() -> None:
     assert unused == PARTS
 
 
+@pytest.mark.parametrize("family", ["elementwise", "indexing", "movement", "norm"])
+def test_a_family_offers_the_meanings_of_its_modules(family: str) -> None:
+    """And no two modules have a public name for two things of their own, of which it could offer one alone."""
+    package = importlib.import_module(f"suites.semantics.{family}")
+    seen: dict[str, str] = {}
+    hidden, twice = [], []
+    for m in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        if m.name.rpartition(".")[2] in (
+            "common",
+            "tables",
+        ):  # helpers; meanings that one dialect alone takes from there
+            continue
+        for public, value in vars(importlib.import_module(m.name)).items():
+            if not isinstance(value, Semantics) or public.startswith("_") or value.fn.__module__ != m.name:
+                continue
+            if seen.setdefault(public, m.name) != m.name:
+                twice.append(f"{public}: {seen[public]} and {m.name}")
+            if getattr(package, public, None) is not value:
+                hidden.append(f"{m.name}.{public}")
+    assert seen
+    report(hidden + twice)
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_version_has_its_opsets_and_a_family(name: str) -> None:
     report([f"{v.key}: no opset" for v in versions(name) if not v.opsets])

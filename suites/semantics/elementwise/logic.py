@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from harness.declare import Any as Any_
-from harness.declare import Array, Bool, Choice, Flag, Float, Int, Num, Real_, semantics, underspecified
-from harness.declare import exact as exact_class
+from harness.declare import Array, Bool, Choice, Flag, Float, Int, Num, Real_, exact, semantics, underspecified
 from suites.semantics.elementwise.common import native, np, of
 
 CLOSE = ("small", "ties", "special", "unit", "branch")  # data in which equal values are common
-exact = exact_class()
 
 
 def _compare(name: str, x: Any, y: Any) -> Any:

@@ -24,7 +24,6 @@ from harness.declare import (
     T,
     bounded,
     copied,
-    exact,
     gathered,
     semantics,
     underspecified,
@@ -379,9 +378,6 @@ def _draw_scatter(d: Draw) -> dict:
     if "mode" in d.version.param_codecs:
         out["mode"] = mode
     return out
-
-
-__all__ = ["exact", "scatter", "scatter_elements", "scatter_nd", "scatter_nd_new"]
 
 
 @semantics(error=copied(), source="ONNX TensorScatter-24")
