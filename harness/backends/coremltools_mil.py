@@ -54,6 +54,7 @@ RECYCLE = 2000
 
 class _Base:
     formats = ("mil",)
+    packages = ("coremltools",)
     family = "coremltools"
     recycle = RECYCLE
 

@@ -25,6 +25,7 @@ class NeuralNetwork:
 
     name = "coremltools-nn"
     formats = ("mil",)
+    packages = ("coremltools",)
     family = "coremltools"
     recycle = mil.RECYCLE
 

@@ -86,6 +86,7 @@ class LiteRt(Backend):
 
     formats = ("tflite",)
     family = "litert"
+    packages = ("ai-edge-litert", "tflite-runtime")
     script = SCRIPT
     pack = 16  # an interpreter costs as much as a dozen small ops
     paths_every = 1  # the nodes are known anyway

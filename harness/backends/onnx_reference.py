@@ -27,6 +27,7 @@ def run(runs):
 class OnnxReference(Backend):
     name = "onnx-reference"
     formats = ("onnx",)
+    packages = ("onnx",)
     script = SCRIPT
     pack = 16
     acc = _OWN

@@ -56,6 +56,7 @@ for _number, _name in (
 
 class _Tool:
     formats = ("onnx",)
+    packages = ("onnx",)
     family = "onnx-tools"
     pack = 16
 

@@ -116,6 +116,7 @@ class OnnxRuntime(Backend):
 
     formats = ("onnx",)
     family = "onnxruntime"
+    packages = ("onnxruntime",)
     script = SCRIPT
     pack = 64
     path_kinds = ("as written", "rewritten")  # told of the graph that it saves after its optimisations

@@ -133,6 +133,7 @@ class OpenVino(Backend):
 
     name = "openvino"
     formats = ("onnx", "tflite")
+    packages = ("openvino",)
     script = SCRIPT
     # The low-precision passes take a graph as a whole: beside an 8-bit op, 16-bit ones are quantised to 8 bits too.
     pack = {"onnx": 8, "tflite": 1}

@@ -114,6 +114,11 @@ def family(name: str) -> str:
         return name
 
 
+def packages_of(name: str) -> tuple[str, ...]:
+    """Packages of the index that hold the runtime of a built-in backend, as its class states them in ``packages``."""
+    return tuple(_stated(BUILTIN[name], "packages") or ())
+
+
 def script(name: str) -> str | None:
     """Lines that define ``run(runs)`` for a ``repro.py``, None for a backend whose file has none."""
     return _stated(BUILTIN[name], "script") if name in BUILTIN else None

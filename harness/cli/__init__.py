@@ -28,6 +28,7 @@ VERBS = (
     "replay",
     "minimize",
     "known",
+    "bisect",
     "report",
     "diff",
     "merge",

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from harness.cli.options import backend, folder, placed
-from harness.cli.output import OK, say
+from harness.cli.output import MISMATCH, OK, note, say
 from harness.core.errors import UsageError
 
 HELP = "model, data and repro.py of every known difference; crashes are listed apart"
@@ -16,11 +16,21 @@ def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     backend(v)
+    v.add_argument(
+        "--ranges",
+        nargs="*",
+        metavar="PACKAGE",
+        help="hold the releases of every entry against what shows in each of them (onnxruntime, ai-edge-litert, ...)",
+    )
+    v.add_argument("--from", dest="first", default="oldest", metavar="RELEASE", help="oldest release of --ranges")
+    v.add_argument("--to", dest="last", default="newest", metavar="RELEASE", help="newest release of --ranges")
     v.add_argument("--out", type=folder, default=Path(".opconform/known"), metavar="DIR", help="their place")
 
 
 def run(args: argparse.Namespace) -> int:
     """Does what the verb says; returns the exit code."""
+    if args.ranges is not None:
+        return _ranges(args)
     from harness.cases.selection import Selection
     from harness.evidence import known_report
     from harness.ledger.loader import load_ledger
@@ -39,3 +49,19 @@ def run(args: argparse.Namespace) -> int:
     stand = sum(r.folder is not None for r in rows)
     say(f"{stand} of {len(rows)} stand; index: {(args.out / known_report.INDEX).resolve()}")
     return OK
+
+
+def _ranges(args: argparse.Namespace) -> int:
+    """Say which entries are listed for other releases than those that show them."""
+    from harness.releases import ranges
+    from harness.releases.progress import Bar
+
+    with Bar() as bar:
+        checked, skipped = ranges.check(args.ranges or ranges.PACKAGES, args.first, args.last, bar, ops=args.op)
+    for text in skipped:
+        note(text)
+    wrong = [c for c in checked if c.wrong]
+    for c in wrong:
+        say(c.line())
+    say(f"{len(wrong)} of {len(checked)} entries are listed for other releases than those that show them")
+    return MISMATCH if wrong else OK
