@@ -9,9 +9,9 @@ together.
 
 Where the numbers come from: failures from case records, scaled to the tallies where only some were recorded;
 instances per dtype and opset from the batch tallies; instances per other fact, and the share of instances that break
-a rule on purpose, from coverage records, which count the instances drawn, whichever backend ran them (for long runs a
-sample of them).  Valid instances are compared with valid ones, broken ones with broken ones.  A fact that was never
-counted cannot separate anything; then the cluster only tells what its failures have in common.
+a rule on purpose, from the ``cover`` of the batches, which counts the instances drawn, whichever backend ran them (for
+long runs a sample of them).  Valid instances are compared with valid ones, broken ones with broken ones.  A fact that
+was never counted cannot separate anything; then the cluster only tells what its failures have in common.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from harness.core.forms import wrong_record
 from harness.core.record_format import Upgrade
 
 SET_ASIDE = "previous"  # folder in that of a run, with the run before it
-KINDS = ("run", "batch", "case", "coverage", "sensitivity", "known", "ambiguity", "end")
 PathLike = str | os.PathLike[str]
 
 

@@ -293,7 +293,7 @@ class _Reader:
     def batch(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         self.covered(r, run)
         for told in r.get("listed") or ():
-            self.known(told, run)
+            _listed(self.s.ambiguity if told.get("kind") == "ambiguous" else self.s.known, told)
         self.s.beside.update(r.get("beside") or {})
         by_backend: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
         for backend, dtype, verdict, n in r["tally"]:
@@ -343,10 +343,10 @@ class _Reader:
         if not told or ident in self.seen_rows:
             return
         self.seen_rows.add(ident)
-        self.coverage({"key": r["key"], "valid": 0, "counted": 0, **told}, run)
+        self.coverage(r["key"], told)
 
-    def coverage(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        key = r["key"]
+    def coverage(self, key: str, r: dict[str, Any]) -> None:
+        """Add what the instances of a batch cover to what is known of the op version."""
         c = self.s.coverage.get(key)
         if c is None:
             c = self.s.coverage[key] = {
@@ -370,13 +370,9 @@ class _Reader:
         names = list(r.get("choices") or {})
         for places in r.get("sets") or ():
             self.pairs[key].meet([names[i] for i in places])
-        covered, total = r.get("pairs") or (0, 0)  # of records that hold no sets
-        c["pairs"] = [max(c["pairs"][0], covered), max(c["pairs"][1], total)]
-        drawn = sum((r.get("dtype") or {}).values())
-        valid = r.get("valid", drawn - sum((r.get("rules") or {}).values()))
-        c["instances"] += drawn
-        c["valid"] += valid
-        c["counted"] += r.get("counted", valid)
+        c["instances"] += sum((r.get("dtype") or {}).values())
+        c["valid"] += r.get("valid", 0)
+        c["counted"] += r.get("counted", 0)
 
     def sensitivity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
         ident = (run.get("seed"), r["key"], r["dtype"], r.get("fault"))
@@ -388,12 +384,6 @@ class _Reader:
             old["behind"] = {**old.get("behind", {}), **r["behind"]}
             if same := {**old.get("identified", {}), **r.get("identified", {})}:
                 old["identified"] = same
-
-    def known(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        _listed(self.s.ambiguity if r.get("kind") == "ambiguous" else self.s.known, r)
-
-    def ambiguity(self, r: dict[str, Any], run: dict[str, Any]) -> None:
-        _listed(self.s.ambiguity, r)
 
     def finish(self) -> Summary:
         s = self.s
@@ -508,4 +498,4 @@ def _number_clusters(s: Summary) -> None:
             case["cluster_index"] = i
 
 
-_HANDLERS = {k: getattr(_Reader, k) for k in ("batch", "case", "coverage", "sensitivity", "known", "ambiguity")}
+_HANDLERS = {k: getattr(_Reader, k) for k in ("batch", "case", "sensitivity")}

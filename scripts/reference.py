@@ -28,7 +28,7 @@ except ModuleNotFoundError:  # Python 3.10
 
 ROOT = Path(__file__).resolve().parent.parent
 FIELDS = ROOT / "docs/record_fields.toml"
-SECTIONS = ("DIFF", "ELEMENT", "SELECTION", "BACKEND", "PLACE", "INSTANCE", "ARG", "GRAPH", "NODE")
+SECTIONS = ("COVER", "LISTED", "DIFF", "ELEMENT", "SELECTION", "BACKEND", "PLACE", "INSTANCE", "ARG", "GRAPH", "NODE")
 NAMED = {id(getattr(forms, name)): name.lower() for name in SECTIONS} | {
     id(forms.ARGS): "object: slot name -> [arg](#arg) or list of them",
     id(forms.value): "a value",
@@ -110,7 +110,7 @@ def record_tables() -> list[str]:
         raise ValueError(f"{FIELDS.name}: missing or superfluous: {' '.join(sorted(set(told) ^ set(kinds)))}")
     out = ["## Kinds of records"]
     for name, form in kinds.items():
-        if name == "diff":
+        if name == SECTIONS[0].lower():
             out += ["", "## Parts of records"]
         out += field_rows(name, form, told[name])
     return out

@@ -1,7 +1,7 @@
 """Yes/no facts about an instance, in words: what coverage counts and what failure clusters are explained by.
 
 Both sides must use the same words, so they live here: the engine counts them over all instances (the
-``choices`` of a coverage record), the reports look for the one that separates failing from passing instances.
+``choices`` in the ``cover`` of a batch), the reports look for the one that separates failing from passing instances.
 """
 
 from __future__ import annotations

@@ -194,17 +194,18 @@ SELECTION = fields(
         "shard": row("[which part, number of parts]", count, count),
     },
 )
-_COVER: dict[str, Form] = {
-    "dtype": maybe(numbers),
-    "choices": maybe(numbers),
-    "rules": maybe(numbers),
-    "valid": count,
-    "counted": count,
-    "pairs": maybe(row("[met, possible]", count, count)),
-    "uninformative": maybe(count),
-    "sets": maybe(listed(listed(count))),
-    "reach": maybe(fields({}, {"goals": maybe(words), "ruled_out": maybe(words), "met": maybe(words)})),
-}
+COVER = fields(
+    {},
+    {
+        "dtype": maybe(numbers),
+        "choices": maybe(numbers),
+        "rules": maybe(numbers),
+        "valid": count,
+        "counted": count,
+        "sets": maybe(listed(listed(count))),
+        "reach": maybe(fields({}, {"goals": maybe(words), "ruled_out": maybe(words), "met": maybe(words)})),
+    },
+)
 _foretold = table(row("[asked, true]", count, count))
 _LEARNT = fields(
     {},
@@ -215,15 +216,17 @@ _LEARNT = fields(
         "excused": flag,
     },
 )
-_ENTRY: dict[str, Form] = {
-    "reason": maybe(text),
-    "clause": maybe(text),
-    "link": maybe(text),
-    "status": maybe(text),
-    "kind": maybe(text),
-    "readings": maybe(words),
-}
-_LISTED = fields({"id": text}, {"hits": maybe(count), **_ENTRY})
+LISTED = fields(
+    {"id": text},
+    {
+        "reason": maybe(text),
+        "clause": maybe(text),
+        "link": maybe(text),
+        "status": maybe(text),
+        "kind": maybe(text),
+        "readings": maybe(words),
+    },
+)
 RECORDS: dict[str, Form] = {
     "run": fields(
         {"format": whole},
@@ -248,11 +251,11 @@ RECORDS: dict[str, Form] = {
     "batch": fields(
         {"key": key, "opset": opset, "first": whole, "count": count, "tally": listed(_TALLY)},
         {
-            "cover": maybe(fields({}, _COVER)),
+            "cover": maybe(COVER),
             "learnt": listed(row("[backends, what was learnt]", words, _LEARNT)),
             "pooled": maybe(flag),
             "beside": maybe(table(text)),
-            "listed": maybe(listed(_LISTED)),
+            "listed": maybe(listed(LISTED)),
             "explained": listed(row("[backend, entry, number]", text, text, count)),
             "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4)),
             "paths": listed(row("[backend, path, number]", text, text, count)),
@@ -285,7 +288,6 @@ RECORDS: dict[str, Form] = {
             "folder": maybe(text),
         },
     ),
-    "coverage": fields({"key": key}, _COVER),
     "sensitivity": fields(
         {"key": key, "dtype": maybe(text), "planted": count, "caught": count},
         {
@@ -297,8 +299,6 @@ RECORDS: dict[str, Form] = {
             "identified": maybe(table(words)),
         },
     ),
-    "known": fields({"id": text, "hits": count}, _ENTRY),
-    "ambiguity": _LISTED,
     "end": fields(
         {},
         {

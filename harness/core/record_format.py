@@ -17,6 +17,8 @@ READ = (1, 2)
 _VERDICTS = {"unsteady": "flaky", "mistrusted": "uninformative"}
 _BACKENDS = {"onnxruntime-crossed": "onnxruntime-cross-dialect", "litert-crossed": "litert-cross-dialect"}
 _FIELDS = {"company": "neighbours", "before": "prior_models"}  # of a ``case`` record
+_COVER = ("dtype", "choices", "rules", "valid", "counted", "sets")  # what is read of a ``coverage`` record
+_COVERAGE = -(1 << 31)  # first case, as it were, of the batch that stands for one
 _INFO = {"asks": "target_dialect"}  # of what a backend says of itself
 
 
@@ -68,8 +70,9 @@ def from_1(record: dict[str, Any]) -> dict[str, Any]:
         if isinstance(out.get("replay"), str):
             for old, new in _BACKENDS.items():
                 out["replay"] = out["replay"].replace(f"--backend {old}", f"--backend {new}")
-    elif kind == "coverage" and "mistrusted" in out:
-        out["uninformative"] = out.pop("mistrusted")
+    elif kind == "coverage":  # a record of its own in the oldest files, part of a batch since
+        where: dict[str, Any] = {"key": out.get("key"), "opset": None, "first": _COVERAGE, "count": 0, "tally": []}
+        out = {"t": "batch", **where, "cover": {k: v for k, v in out.items() if k in _COVER}}
     elif kind == "end" and "beside" in out:
         out["beside"] = _keys(out["beside"])
     return out

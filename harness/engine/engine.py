@@ -229,12 +229,12 @@ class Engine:
         for unit in pack.units:
             key = unit.version.key
             counts = UnitCounts()
-            cover, verdicts, elements = self.records.cover[key], counts.verdicts, counts.elements
+            cover = self.records.cover[key]
             for case in pack.cases[at : at + unit.count]:
                 cover.meet(case)
                 if case.problem:
                     self.records.problem(case)
-                    verdicts["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
+                    counts.verdicts["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
                 votes: dict[str, Result | None] = {}  # None: plain agreement
                 dtype, notable = case.dtype_name, False
@@ -244,10 +244,7 @@ class Engine:
                         counts.paths[name, outcomes[0].path] += 1
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
                         votes[name] = None
-                        seen = elements[name]
-                        seen[1] += case.size
-                        seen[2] += 1
-                        verdicts[name, dtype, Verdict.AGREE] += 1
+                        counts.agreed(case, name)
                         self.learned_support[name].agreed(case)
                         continue
                     judged = self._verdict(pack, name, case)

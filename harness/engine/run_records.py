@@ -60,6 +60,13 @@ class UnitCounts:
     pooled: bool = False
     paths: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    def agreed(self, case: Case, backend: str) -> None:
+        """Take in a plain agreement."""
+        seen = self.elements[backend]
+        seen[1] += case.size
+        seen[2] += 1
+        self.verdicts[backend, case.dtype_name, Verdict.AGREE] += 1
+
     def count(self, result: Result) -> None:
         """Take in a verdict that is more than plain agreement."""
         self.verdicts[result.backend, result.case.dtype_name, result.verdict] += 1

@@ -56,7 +56,7 @@ function coverage() {
       h("span", { class: "op" }, r.op),
       h("span", { class: "ver" }, r.version),
     );
-    if (!c) return h("div", { class: "crow", role: "row" }, name, h("span", { class: "dim" }, "no coverage record"));
+    if (!c) return h("div", { class: "crow", role: "row" }, name, h("span", { class: "dim" }, "nothing counted"));
     const dtypes = Object.entries(c.dtype).sort((a, b) => b[1] - a[1]);
     const rules = Object.entries(c.rules);
     return h(

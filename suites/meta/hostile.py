@@ -155,6 +155,8 @@ def rows(s: str) -> list[dict[str, Any]]:
             "first": 0,
             "count": 2,
             "tally": [[s, "f32", "unknown", 1], [s, "f32", "known", 1]],
+            "listed": [{"id": x, "kind": "known", "reason": s, "clause": s, "link": s} for x in (s, s + "2")],
+            "explained": [[s, s, 1]],
         },
         case | {"verdict": "mismatch"},
         case | {"verdict": "wrongly_rejected", "status": "rejected"},
@@ -169,7 +171,5 @@ def rows(s: str) -> list[dict[str, Any]]:
             "missed": [s],
             "hidden": {s: [1, 2]},
         },
-        {"t": "known", "id": s, "hits": 1, "kind": "known", "reason": s, "clause": s, "link": s},
-        {"t": "known", "id": s + "2", "hits": 0, "kind": "known", "reason": s, "clause": s, "link": s},
         {"t": "end", "elapsed": 1.0, "cases": 6, "interrupted": False, "unused": [s], "beside": {s: s}},
     ]

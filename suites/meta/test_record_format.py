@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import reports
+from harness.backends import registry as backends
+from harness.cases.selection import units
+from harness.core import forms
 from harness.core.errors import FormatError
 from harness.core.record_format import FORMAT, Upgrade
+from harness.engine.case_record import record
+from harness.engine.engine import Engine
+from harness.engine.run_records import end
+from harness.mutation.sensitivity import measure
 from harness.session import record_writer
+from harness.session.session import Plan, header, identity
 from suites.meta import golden
+from suites.meta.toy import toy
 
 OLD_VERDICTS = {"flaky": "unsteady", "uninformative": "mistrusted"}
 OLD_FIELDS = {"neighbours": "company", "prior_models": "before"}
@@ -29,8 +39,6 @@ def to_format_1(record: dict[str, Any]) -> dict[str, Any]:
         out = {OLD_FIELDS.get(k, k): v for k, v in out.items()}
         out["verdict"] = OLD_VERDICTS.get(out["verdict"], out["verdict"])
         out["votes"] = {k: OLD_VERDICTS.get(v, v) for k, v in (out.get("votes") or {}).items()}
-    elif out["t"] == "coverage" and "uninformative" in out:
-        out["mistrusted"] = out.pop("uninformative")
     return out
 
 
@@ -85,3 +93,34 @@ def test_another_format_is_refused_in_one_line(tmp_path: Path, got: Any) -> None
     for reader in (lambda: list(record_writer.read(path)), lambda: reports.summarise(str(path))):
         with pytest.raises(FormatError, match=r"record format .* is (older|newer) than 2"):
             reader()
+
+
+def test_every_kind_and_field_of_golden_records_is_one_that_a_run_writes(tmp_path: Path) -> None:
+    """The golden records come from the builders of the engine; a real run writes the same kinds and fields."""
+    with backends.create("suites.meta.toy_backends:OffByOne") as handle:
+        out: list[dict[str, Any]] = [{**header("opconform run", [handle], ["onnx"]), **identity(Plan())}]
+        engine = Engine([handle], sink=out.append, on_failure=lambda result, votes: record(result, votes))
+        engine.run(units(list(toy.versions.values()), 64))
+        out += measure(list(toy.versions.values()), instances=8).records()
+        out.append(end(False, elapsed=1.0, cases=1, unused=[], beside={}))
+    written: dict[str, set[str]] = defaultdict(set)
+    for r in out:
+        written[r["t"]] |= set(r)
+    told = {
+        "batch": {"listed", "explained"},
+        "run": {"missing"},
+        "sensitivity": {"behind"},
+    }  # where something is listed
+    for r in golden.records(2):
+        assert set(r) <= written[r["t"]] | told.get(r["t"], set()), r["t"]
+    assert set(written) == set(forms.RECORDS)
+
+
+def test_coverage_records_of_the_oldest_files_are_read(tmp_path: Path) -> None:
+    key = "onnx/Relu/14"
+    facts = {"dtype": {"f32": 3}, "choices": {"x: rank 1": 2}, "valid": 2, "counted": 2, "mistrusted": 1}
+    rows = [{"t": "run", "format": 1, "backends": {}}, {"t": "coverage", "key": key, **facts}, {"t": "end"}]
+    s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
+    assert s.coverage[key]["instances"] == 3
+    assert s.coverage[key]["choices"] == {"x: rank 1": 2}
+    assert not s.cube

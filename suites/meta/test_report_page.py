@@ -410,8 +410,8 @@ def test_hostile_text_does_not_run(chromium: browser.Browser, tmp_path: Path) ->
     for r in rows:
         if r["t"] == "case":
             r |= {"message": evil, "notation": evil, "replay": evil, "rule": evil, "formula": evil}
-        if r["t"] == "known":
-            r |= {"reason": evil, "clause": evil}
+        if r.get("listed"):
+            r["listed"] = [e | {"reason": evil, "clause": evil} for e in r["listed"]]
     made = reports.render(golden.write(tmp_path / "r.jsonl", rows), tmp_path)
     chromium.requests.clear()
     chromium.open(made.html)

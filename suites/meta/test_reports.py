@@ -16,7 +16,9 @@ import pytest
 import reports
 from harness import cli
 from harness.core.errors import FormatError, UsageError
+from harness.core.features import features
 from harness.core.outcome import Verdict
+from harness.engine.run_records import batch
 from reports.html import assets
 from suites.meta import golden
 
@@ -83,15 +85,15 @@ def test_cluster_counts_are_honest(run: Path) -> None:
         (v, n) for r in rows for b, d, v, n in r["tally"] if b == "onnxruntime" and d == "f16" and v != "uninformative"
     ]
     assert c["failed"] == sum(n for v, n in f16 if v == "mismatch")
-    cases = [r for r in RUN if r["t"] == "coverage" and r["key"] == c["key"]]
-    broken = sum(cases[0]["rules"].values()) / sum(cases[0]["dtype"].values())
+    covers = [r["cover"] for r in rows]
+    broken = sum(sum(x.get("rules", {}).values()) for x in covers) / sum(sum(x["dtype"].values()) for x in covers)
     passed = sum(n for v, n in f16 if v != "mismatch") - broken * sum(n for _, n in f16)
     assert not c["exact"]
     assert c["passed"] == max(0, round(passed))
 
 
 def test_without_coverage_no_predicate_is_claimed(tmp_path: Path) -> None:
-    rows = [r for r in RUN if r["t"] != "coverage"]
+    rows = [{k: v for k, v in r.items() if k != "cover"} for r in RUN]
     clusters = reports.summarise(golden.write(tmp_path / "r.jsonl", rows)).clusters
     assert clusters
     for c in clusters:
@@ -106,7 +108,7 @@ def test_failures_spread_evenly_name_no_predicate() -> None:
     cases, cube, choices = [], Counter(), Counter()
     for i in range(400):
         inst = {"attrs": {"axis": i % 3}, "args": {"x": {"dtype": "f32", "shape": [i % 5, 2]}}, "opset": 13}
-        choices.update(golden.features(inst))
+        choices.update(features(inst))
         cube["onnx/A/1", 13, "b", "f32", "mismatch" if i // 7 % 2 else "agree"] += 1
         if i // 7 % 2:
             cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst})
@@ -128,7 +130,7 @@ def test_one_failure_names_no_predicate() -> None:
             "args": {"x": {"dtype": "f32", "shape": [i % 4]}},
             "opset": 13,
         }
-        choices.update(golden.features(inst))
+        choices.update(features(inst))
         cube["onnx/A/1", 13, "b", "f32", "mismatch" if i == 77 else "agree"] += 1
         if i == 77:
             cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "nan"})
@@ -151,7 +153,7 @@ def test_failures_too_few_in_one_op_are_explained_together() -> None:
                 "args": {f"x{op}": {"dtype": dtype, "shape": [i % 4]}},
                 "opset": 13,
             }
-            choices.update(golden.features(inst))
+            choices.update(features(inst))
             cube[key, 13, "b", dtype, "mismatch" if dtype == "f16" else "agree"] += 1
             if dtype == "f16":
                 cases.append({"key": key, "backend": "b", "verdict": "mismatch", "instance": inst, "kind": "value"})
@@ -212,7 +214,7 @@ def test_two_defects_of_one_op_become_two_clusters() -> None:
         args = {"x": {"dtype": "f32", "shape": [2]}}
         inst = {"attrs": {"axis": i % 4, "mode": "ab"[i % 7 == 0]}, "args": args, "opset": 13}
         fails = i % 4 == 3 or i % 7 == 0
-        choices.update(golden.features(inst))
+        choices.update(features(inst))
         cube["onnx/A/1", 13, "b", "f32", "mismatch" if fails else "agree"] += 1
         if fails:
             cases.append({"key": "onnx/A/1", "backend": "b", "verdict": "mismatch", "instance": inst})
@@ -260,7 +262,7 @@ def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
         ('{"t":"run","format":1}\n{"t":["case"]}\n', "expected an object with a field 't'"),
         (
             '{"t":"run","format":1}\n{"t":"coverage","key":"onnx/Abs/13","dtype":[1]}\n',
-            "a 'coverage' record: dtype: expected an object, got [1]",
+            "a 'batch' record: cover: dtype: expected an object, got [1]",
         ),
     ],
 )
@@ -295,8 +297,8 @@ def test_cases_without_a_type_are_counted_under_a_dash(tmp_path: Path) -> None:
             "first": 0,
             "count": 1,
             "tally": [["b", "None", "agree", 1]],
+            "cover": {"dtype": {"None": 1}},
         },
-        {"t": "coverage", "key": "onnx/A/1", "dtype": {"None": 1}},
         RUN[-1],
     ]
     s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
@@ -422,22 +424,26 @@ def test_known_differences_and_ambiguities(run: Path) -> None:
     assert s.known["coremltools/gather-negative-axis"]["hits"] == tallied(RUN)["known"]
     assert s.known["litert-xnnpack/relu6-nan"]["hits"] == 0
     assert s.ambiguity["resize-integer-rounding"]["hits"] == tallied(RUN)["ambiguous"]
-    assert all(e["reason"] for e in [*s.known.values(), *s.ambiguity.values()])
+    met = [e for e in [*s.known.values(), *s.ambiguity.values()] if e["hits"]]
+    assert len(met) == 2
+    assert all(e["reason"] and e["clause"] for e in met)
 
 
 def test_ledger_entries_as_the_engine_writes_them(tmp_path: Path) -> None:
     rows = [
         RUN[0],
-        {"t": "known", "id": "a", "hits": 3, "reason": "r", "clause": "c", "kind": "known"},
-        {
-            "t": "known",
-            "id": "b",
-            "hits": 4,
-            "reason": "q",
-            "clause": "c",
-            "kind": "ambiguous",
-            "readings": ["x"],
-        },
+        batch(
+            "onnx/A/1",
+            1,
+            0,
+            7,
+            {("x", "f32", "known"): 3, ("x", "f32", "ambiguous"): 4},
+            listed=[
+                {"id": "a", "reason": "r", "clause": "c", "kind": "known"},
+                {"id": "b", "reason": "q", "clause": "c", "kind": "ambiguous", "readings": ["x"]},
+            ],
+            explained=[["x", "a", 3], ["x", "b", 4]],
+        ),
         {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": ["gone"]},
     ]
     s = reports.summarise(golden.write(tmp_path / "r.jsonl", rows))
@@ -492,8 +498,8 @@ def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed:
             for name, key in listed.items()
         ),
         *(
-            {"t": "known", "id": name, "hits": 1, "reason": f"why {name}", "clause": "c", "kind": "known"}
-            for name in listed
+            batch(key, 21, 0, 0, {}, listed=[{"id": name, "reason": f"why {name}", "clause": "c", "kind": "known"}])
+            for name, key in listed.items()
         ),
         {"t": "end", "elapsed": 1.0, "cases": 0, "interrupted": False, "unused": []},
     ]
@@ -664,6 +670,7 @@ def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFi
             "first": 0,
             "count": 5,
             "tally": [["odd", "f32", "agree", 3], ["odd", "f32", "unknown", 2]],
+            "listed": [{"id": "met", "reason": "its counts were lost, the case was kept", "kind": "known"}],
         },
         {
             "t": "case",
@@ -676,7 +683,6 @@ def test_what_has_no_verdict_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFi
             "phase": "run",
             "message": "run returned list",
         },
-        {"t": "known", "id": "met", "hits": 0, "reason": "its records were lost, the case was kept", "kind": "known"},
         {
             "t": "case",
             "id": "b",
