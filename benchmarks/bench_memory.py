@@ -60,7 +60,7 @@ class Meter:
     def look(self, part: int) -> None:
         while len(self.host) <= min(part, PARTS):
             self.host.append(resident())
-        now = self.handle.stats["spawns"], self.handle._rss, self.handle.stats["tasks"]
+        now = self.handle.stats["spawns"], self.handle.rss, self.handle.stats["tasks"]
         if not now[1] or part >= PARTS:
             return
         self.peak = max(self.peak, now[1])

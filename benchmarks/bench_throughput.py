@@ -140,11 +140,11 @@ class Bench:
 
     def _worker(self) -> float:
         """CPU seconds of the zygote and of all workers, those that died included."""
-        zygote, pid = self.handle._zygote, self.handle._pid
+        zygote, pid = self.handle.zygote, self.handle.pid
         if zygote is None:
             return 0.0
         own = zygote.pid
-        alive = cpu(pid) if self.handle._channel is not None and pid != own else 0.0
+        alive = cpu(pid) if self.handle.channel is not None and pid != own else 0.0
         return cpu(own) + buried(own) + alive
 
 
@@ -283,7 +283,7 @@ def memory(bench: Bench, chosen: list[OpVersion], cases: int) -> int:
                 return
             n += u.count
             if n % 100_000 < u.count:
-                print(f"{n:>9} cases: host {rss():.0f} MiB, worker {rss(bench.handle._pid):.0f} MiB", flush=True)
+                print(f"{n:>9} cases: host {rss():.0f} MiB, worker {rss(bench.handle.pid):.0f} MiB", flush=True)
             yield u
 
     bench.spend(work())

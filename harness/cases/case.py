@@ -78,6 +78,11 @@ class Case:
             self.problem = f"data: {type(e).__name__}: {e}"
         return []
 
+    def set_data(self, draws: list[dict[str, Any]], expected: list[list[Expected]] | None = None) -> None:
+        """Take data that is at hand, and what the reference says of it, so that neither is made again."""
+        self._draws = draws
+        self._expected = None if expected is None else (expected,)
+
     def hold(self) -> None:
         """Evaluates what no generator drew.  Raises OpconformError where it breaks a rule after all, or the reference
         cannot evaluate it."""

@@ -157,7 +157,7 @@ class Dialect:
     def _declaring(self) -> str:
         """The module of ``<package>.ops`` that asks, though another one of them may just be importing it."""
         inside = f"{self.package}.ops."
-        frame: FrameType | None = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - CPython has no public name for it
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             if module.startswith(inside):

@@ -110,7 +110,7 @@ class Given:
             self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(), choices=None
         )
         other = Case(v, inst, self.case.index)
-        other._draws = [{k: inputs.get(k, self.arrays.get(k)) for k in args}]
+        other.set_data([{k: inputs.get(k, self.arrays.get(k)) for k in args}])
         if not other.expected:
             return None
         self._others.append((other, list(other.expected[0])))

@@ -225,7 +225,7 @@ class FaultyHandle:
         self.beside = ""
         self.planted: set[str] = set()
         self._done: list[Any] = []
-        self._channel = None
+        self.channel = None
 
     def start(self) -> BackendInfo:
         return self.info

@@ -49,15 +49,15 @@ class BackendHandle:
         self.beside = ""
         self.events: list[str] = []
         self.stats: Counter[str] = Counter()
-        self._zygote: Zygote | None = None
+        self.zygote: Zygote | None = None
         self.declared: BackendInfo | None = None
-        self._channel: wire.Channel | None = None
-        self._pid = 0
+        self.channel: wire.Channel | None = None
+        self.pid = 0
         self._parts = Bisection(self.stats, self._remark)
         self._flying: dict[int, deque[Task]] = {}  # frame number -> tasks not answered yet, in order
         self._ids = itertools.count(1)
         self._left = 0  # tasks until the process gives way to a fresh one
-        self._rss = 0
+        self.rss = 0
         self._fresh = False  # a process that has not been asked anything yet
         self._watch = Watch(deadline)
         self._heard = self._looked = 0.0  # when it was last sent something or answered; when one looked for it
@@ -69,9 +69,9 @@ class BackendHandle:
 
     def start(self) -> BackendInfo:
         """Import the runtime in its process; what the backend declares.  Raises BackendError."""
-        if self._zygote is None:
-            self._zygote = Zygote(self.spec)
-            self.declared = self._zygote.info
+        if self.zygote is None:
+            self.zygote = Zygote(self.spec)
+            self.declared = self.zygote.info
         return self.info
 
     @property
@@ -107,9 +107,9 @@ class BackendHandle:
 
     def close(self) -> None:
         self._drop(kill=True)
-        if self._zygote is not None:
-            self._zygote.close()
-            self._zygote = None
+        if self.zygote is not None:
+            self.zygote.close()
+            self.zygote = None
 
     def __enter__(self) -> BackendHandle:
         return self
@@ -160,7 +160,7 @@ class BackendHandle:
     def pump(self, timeout: float) -> None:
         """Send what can be sent, take what has come, look after the dead; waits at most ``timeout`` seconds."""
         self._feed()
-        channel = self._channel
+        channel = self.channel
         if channel is None:
             return
         if timeout and self._flying:
@@ -192,12 +192,12 @@ class BackendHandle:
         if not self._flying or now - self._looked < LOOK:
             return False
         self._looked = now
-        assert self._zygote is not None
-        return self._zygote.gone(self._pid)
+        assert self.zygote is not None
+        return self.zygote.gone(self.pid)
 
     def _overdue(self) -> bool:
-        assert self._zygote is not None
-        return self._watch.overdue(self._zygote, self._pid, self._flying, self._heard)
+        assert self.zygote is not None
+        return self._watch.overdue(self.zygote, self.pid, self._flying, self._heard)
 
     def _feed(self) -> None:
         while self._parts.queue and len(self._flying) < DEPTH:
@@ -207,7 +207,7 @@ class BackendHandle:
                 return
             if stale or (alone and not self._fresh):
                 self._drop(kill=True)
-            if self._channel is None:
+            if self.channel is None:
                 try:
                     self._spawn()
                 except BackendError as e:
@@ -228,7 +228,7 @@ class BackendHandle:
             self._send(tasks)
 
     def _stale(self) -> bool:
-        return self._channel is not None and (self._parts.spoilt or self._left <= 0 or self._rss > self.rss_limit)
+        return self.channel is not None and (self._parts.spoilt or self._left <= 0 or self.rss > self.rss_limit)
 
     def _spawn(self) -> None:
         """Raises BackendError where it can be had no more."""
@@ -236,28 +236,28 @@ class BackendHandle:
             raise BackendError(self._why)
         self._starts += 1
         self.start()
-        assert self._zygote is not None
-        used = not self._zygote.forks and self.stats["spawns"]
-        if used or self._zygote.process.poll() is not None:
+        assert self.zygote is not None
+        used = not self.zygote.forks and self.stats["spawns"]
+        if used or self.zygote.process.poll() is not None:
             self._anew()
-        self._zygote.clear_log()
+        self.zygote.clear_log()
         try:
-            self._channel, self._pid = self._zygote.spawn()
+            self.channel, self.pid = self.zygote.spawn()
         except BackendError as e:
             self._remark(f"{e}; started anew")
-            self._channel, self._pid = self._anew().spawn()
+            self.channel, self.pid = self._anew().spawn()
         self._starts = 0
-        self._left, self._rss = min(self.recycle, self.info.recycle or self.recycle), 0
+        self._left, self.rss = min(self.recycle, self.info.recycle or self.recycle), 0
         self._fresh = True
         self._parts.spoilt = False
         self.stats["spawns"] += 1
 
     def _anew(self) -> Zygote:
         """Another zygote; the one before is kept, closed, where none can be had: what it said of itself stands."""
-        assert self._zygote is not None
-        self._zygote.close()
-        self._zygote = Zygote(self.spec)
-        return self._zygote
+        assert self.zygote is not None
+        self.zygote.close()
+        self.zygote = Zygote(self.spec)
+        return self.zygote
 
     def _lost(self, why: str) -> None:
         """No process can be had: what is left to ask has crashed."""
@@ -275,18 +275,18 @@ class BackendHandle:
         self._heard = time.monotonic()
         self.stats["frames"] += 1
         self.stats["tasks"] += len(tasks)
-        assert self._channel is not None
+        assert self.channel is not None
         try:
-            self._channel.send(header, w)
+            self.channel.send(header, w)
         except (BrokenPipeError, ConnectionError):
-            self._channel.closed = True  # pump finds it and asks again
+            self.channel.closed = True  # pump finds it and asks again
 
     def _answers(self, header: dict[str, Any], payload: memoryview) -> None:
         self._heard = time.monotonic()
         flying = self._flying.get(header["batch"])
         if flying is None:
             return
-        self._rss = header.get("rss", 0)
+        self.rss = header.get("rss", 0)
         for rows in wire.answered(flying, header, payload):
             task = flying.popleft()
             self._parts.served(task)
@@ -298,21 +298,21 @@ class BackendHandle:
             self._burst = min(FRAME_TASKS, 2 * self._burst)
             self._parts.barren = 0
         if self.stats["frames"] % TRIM == 0:
-            assert self._zygote is not None
-            self._zygote.trim_log()
+            assert self.zygote is not None
+            self.zygote.trim_log()
 
     # -- death --------------------------------------------------------------------------------------------------
 
     def _reap(self, kill: bool = False) -> str:
-        assert self._zygote is not None
-        return self._zygote.reap(self._pid, kill)
+        assert self.zygote is not None
+        return self.zygote.reap(self.pid, kill)
 
     def _drop(self, kill: bool = False) -> None:
         """Let the serving process go (it is idle)."""
-        if self._channel is not None and self._zygote is not None:
-            self._channel.close()
-            self._zygote.reap(self._pid, kill)
-        self._channel = None
+        if self.channel is not None and self.zygote is not None:
+            self.channel.close()
+            self.zygote.reap(self.pid, kill)
+        self.channel = None
 
     def _remark(self, text: str) -> None:
         self.events.append(f"{self.name}: {text}")
@@ -320,13 +320,13 @@ class BackendHandle:
 
     def _died(self, how: str, timed_out: bool = False) -> None:
         """The process is gone: find whom it was working for, ask everything else again."""
-        assert self._channel is not None
-        assert self._zygote is not None
-        self._channel.close()
-        self._channel = None
+        assert self.channel is not None
+        assert self.zygote is not None
+        self.channel.close()
+        self.channel = None
         self.stats["deaths"] += 1
         self._burst = 2
-        _, job, index, phase, seconds = self._zygote.progress()
+        _, job, index, phase, seconds = self.zygote.progress()
         orphans = [t for q in self._flying.values() for t in q]
         self._flying.clear()
         busy = next((t for t in orphans if t.id == job and phase in ("load", "run")), None)
@@ -340,7 +340,7 @@ class BackendHandle:
 def wait_all(handles: Sequence[BackendHandle], timeout: float = 0.25) -> None:
     """Wait until one of several backends has something, or the time is up."""
     waiting = [h for h in handles if h.pending]
-    channels = [h._channel for h in waiting if h._channel is not None]
+    channels = [h.channel for h in waiting if h.channel is not None]
     if channels:
         wire.wait(channels, timeout)
     elif waiting:

@@ -128,7 +128,7 @@ def test_a_process_that_leaves_its_socket_to_others_is_found(deed):
     deeds = ["add", deed, "add"]
     with handle(deadline=60.0) as h:
         (result,) = h.run([job_of(deeds)])
-        group = h._zygote.pid
+        group = h.zygote.pid
         check_values(result, deeds, skip=(1,))
         o = result.outcomes[0][1]
         assert o.status is Status.CRASHED, o
@@ -156,7 +156,7 @@ def left_behind(h):
     """The number of a process that its backend left in a session of its own."""
     (result,) = h.run([job_of(["add", "leaves-a-session"])])
     pid = int(result.outcomes[0][1].outputs[0])
-    assert os.getsid(pid) != os.getsid(h._zygote.pid)
+    assert os.getsid(pid) != os.getsid(h.zygote.pid)
     return pid
 
 
@@ -166,7 +166,7 @@ def test_a_session_of_its_own_outlives_no_handle(cls, killed):
     with handle(cls) as h:
         pid = left_behind(h)
         if killed:
-            os.kill(h._zygote.process.pid, signal.SIGKILL)
+            os.kill(h.zygote.process.pid, signal.SIGKILL)
     assert ended(pid)
 
 
@@ -509,7 +509,7 @@ def test_recycling_and_idle_death():
             for r in h.run(job_of(["add"]) for _ in range(5)):
                 check_values(r, ["add"])
         assert h.stats["spawns"] == 4
-        os.kill(h._pid, 9)
+        os.kill(h.pid, 9)
         time.sleep(0.05)
         (r,) = h.run([job_of(["add"])])
         check_values(r, ["add"])
@@ -526,8 +526,8 @@ def test_a_backend_may_ask_for_short_lived_processes():
 def test_the_zygote_may_die_too():
     with handle() as h:
         h.run([job_of(["add"])])
-        h._zygote.process.kill()
-        h._zygote.process.wait()
+        h.zygote.process.kill()
+        h.zygote.process.wait()
         (r,) = h.run([job_of(["add", "segv", "add"])])
         check_values(r, ["add"] * 3, skip=(1,))
         assert r.outcomes[0][1].status is Status.CRASHED
@@ -618,10 +618,10 @@ def test_no_process_outlives_its_handle():
     h = handle(deadline=60)
     h.submit(job_of(["hang"]))
     for _ in range(200):
-        if h._zygote and h._zygote.progress()[3] == "run":
+        if h.zygote and h.zygote.progress()[3] == "run":
             break
         time.sleep(0.01)
-    pid = h._pid
+    pid = h.pid
     h.close()
     time.sleep(0.2)
     with pytest.raises(ProcessLookupError):

@@ -205,7 +205,7 @@ def _act(x: Running, how: tuple[str, float, float], clip: float) -> Running:
     return x.through(lambda v: FUNCTIONS[name](v, a, b), extra=extra)
 
 
-def _cell_step(
+def cell_step(
     cell: str,
     px: Running,
     h: Running,
@@ -277,7 +277,7 @@ def _running(cell: str, i: Mapping[str, Object], q: Mapping[str, Object], u: flo
         for s in range(int(np.max(lengths, initial=0))):
             live = np.flatnonzero(lengths > s)
             at = lengths[live] - 1 - s if backward else np.full(live.size, s)
-            new_h, new_c = _cell_step(
+            new_h, new_c = cell_step(
                 cell,
                 entering[at, live],
                 h[live],

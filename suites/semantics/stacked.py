@@ -107,7 +107,7 @@ def bounds(
             rows: list[Running] = [h] * t
             for i in reversed(range(t)) if d else range(t):
                 px = flow[i].dot(p.w.T) + p.bias_w
-                h, fresh = recurrent._cell_step(name, px, h, c, p.r, p.bias_r, None, acts, 0.0, False, True)
+                h, fresh = recurrent.cell_step(name, px, h, c, p.r, p.bias_r, None, acts, 0.0, False, True)
                 c = c if fresh is None else fresh
                 rows[i] = h
             ways.append(rows)

@@ -156,7 +156,7 @@ def sweep(mark: Any) -> None:
 
 def last() -> None:
     """The end: threads that go on go along.  The supervisor ends the processes that a backend left."""
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # noqa: SLF001 - CPython has no public name for it
     os._exit(0)
 
 

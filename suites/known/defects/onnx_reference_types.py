@@ -229,7 +229,7 @@ def program_pools(g: Given) -> Outputs:
     )
     inst = Instance("onnx", pool.op, v.version, g.inst.opset, dict(pool.attrs), {"X": Arg(of(x), x.shape)})
     case = Case(v, inst, 0)
-    case._draws = [{"X": x}]
+    case.set_data([{"X": x}])
     told = (plain_maximum if pool.op == "MaxPool" else windows_of_the_padded)(Given(case, 0))
     if not told:
         return None

@@ -176,7 +176,7 @@ class _Steps:
         version = dialect.at(node.op, node.version, self.opset)
         inst = Instance("onnx", node.op, version.version, self.opset, dict(node.attrs), args, max(1, len(node.outputs)))
         case = Case(version, inst, -1)
-        case._draws, case._expected = [arrays], ([fed],)  # both at hand, so that nothing is drawn or computed again
+        case.set_data([arrays], [fed])
         return case
 
 

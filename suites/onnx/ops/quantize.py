@@ -120,7 +120,7 @@ op("DynamicQuantizeLinear", s.dynamic_quantize, Spelling(out_dtype=lambda c, i: 
 
 
 def _draw_qmm(d: Draw) -> dict:
-    v = linear._draw_matmul(_Plain(d))
+    v = linear.draw_matmul(_Plain(d))
     x, y = v["x"].shape, v["y"].shape
     rows = (x[-2],) if len(x) == 2 and d.chance(3) else ()
     cols = (y[-1],) if len(y) == 2 and d.chance(3) else ()
@@ -191,7 +191,7 @@ def _other_grain(d: Draw) -> dict:
 
 @s.qlinear_conv.draw
 def _draw_qconv(d: Draw) -> dict:
-    v = conv._draw_conv(d)
+    v = conv.draw_conv(d)
     m = v["w"].shape[0]
     per = (m,) if d.chance(3) else ()
     types = d.types

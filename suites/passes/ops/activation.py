@@ -14,7 +14,7 @@ from suites.passes.program import Program
 ROOT_HALF = float(np.sqrt(0.5))
 
 
-def _gelu_exact(d: Draw) -> dict[str, Any]:
+def gelu_exact(d: Draw) -> dict[str, Any]:
     """0.5 x (1 + erf(x / sqrt 2)), in three orders of multiplication."""
     p = Program(d, F32)
     x = p.input(d.shape(1, 4, lo=1))
@@ -43,7 +43,7 @@ def _gelu_near(d: Draw) -> dict[str, Any]:
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
-declare("fuse_gelu_exact", _gelu_exact, _gelu_near)
+declare("fuse_gelu_exact", gelu_exact, _gelu_near)
 
 
 def _gelu_tanh(d: Draw) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _tanh_near(d: Draw) -> dict[str, Any]:
 declare("fuse_gelu_tanh_approximation", _gelu_tanh, _tanh_near)
 
 
-def _leaky(d: Draw) -> dict[str, Any]:
+def leaky(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     x = p.input(d.shape(1, 4, lo=1))
     alpha = d.pick((0.25, 0.0, 1.0, 0.125))
@@ -91,7 +91,7 @@ def _leaky_near(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=y), fires=False, pattern=f"near miss {kind}")
 
 
-declare("fuse_leaky_relu", _leaky, _leaky_near)
+declare("fuse_leaky_relu", leaky, _leaky_near)
 
 
 def _prelu(d: Draw) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from suites.passes.program import Program
 # -- noop_elimination
 
 
-def _noop(d: Draw) -> dict[str, Any]:
+def noop(d: Draw) -> dict[str, Any]:
     """Every op that the pass knows, with the one parameter that makes it do nothing."""
     p = Program(d)
     shape = (d.dim(1, 3), d.dim(1, 3), d.dim(1, 5), d.dim(1, 5))
@@ -84,13 +84,13 @@ def _almost_noop(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=y), fires=False, pattern=f"near miss {kind}")
 
 
-declare("noop_elimination", _noop, _almost_noop)
+declare("noop_elimination", noop, _almost_noop)
 
 
 # -- const_elimination
 
 
-def _known(d: Draw, limit: int | None = None) -> dict[str, Any]:
+def known(d: Draw, limit: int | None = None) -> dict[str, Any]:
     """limit: how many elements less than there are ``skip_const_by_size`` lets through."""
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
@@ -118,16 +118,16 @@ def _unknown(d: Draw) -> dict[str, Any]:
 
 
 def _limited(d: Draw) -> dict[str, Any]:
-    return _known(d, d.int(0, 1))
+    return known(d, d.int(0, 1))
 
 
-declare("const_elimination", _known, _unknown, _limited)
+declare("const_elimination", known, _unknown, _limited)
 
 
 # -- dead_code_elimination, const_deduplication, remove_redundant_ops, topological_reorder
 
 
-def _dead(d: Draw) -> dict[str, Any]:
+def dead(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
     x = p.input(shape)
@@ -143,10 +143,10 @@ def _alive(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=x), x, fires=False)
 
 
-declare("dead_code_elimination", _dead, _alive)
+declare("dead_code_elimination", dead, _alive)
 
 
-def _twice(d: Draw) -> dict[str, Any]:
+def twice(d: Draw) -> dict[str, Any]:
     """Two ops of one type over the same operands; from the second on the users may differ."""
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
@@ -168,7 +168,7 @@ def _similar(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=a), p.op("square", x=b), fires=False)
 
 
-declare("remove_redundant_ops", _twice, _similar)
+declare("remove_redundant_ops", twice, _similar)
 
 
 def _late(d: Draw) -> dict[str, Any]:

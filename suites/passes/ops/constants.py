@@ -34,7 +34,7 @@ def _dequantised(p: Program, data: np.ndarray, scale: Any, dt: Any = I8) -> str:
     )
 
 
-def _compressed(d: Draw) -> dict[str, Any]:
+def draw_compressed(d: Draw) -> dict[str, Any]:
     """Weights held compressed, with one scale or one for each channel."""
     p = Program(d, F32)
     if d.opset in ("ios13", "ios15"):
@@ -92,7 +92,7 @@ def _different(d: Draw) -> dict[str, Any]:
     )
 
 
-declare("const_deduplication", _twice, _compressed, _different, watch="constants")
+declare("const_deduplication", _twice, draw_compressed, _different, watch="constants")
 
 
 # -- WeightRandomizer: other weights in the same program.  What is judged hangs on no weight's value: each meets a zero.

@@ -44,7 +44,7 @@ def _bn(p: Program, d: Draw, x: str, m: int) -> str:
     return p.op("batch_norm", **args)
 
 
-def _normalised(d: Draw) -> dict[str, Any]:
+def normalised(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     y, m = _conv(p, d)
     return p.done(p.op("relu", x=_bn(p, d, y, m)))
@@ -62,14 +62,14 @@ def _shared(d: Draw) -> dict[str, Any]:
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
-declare("fuse_conv_batchnorm", _normalised, _normalised, _shared)
+declare("fuse_conv_batchnorm", normalised, normalised, _shared)
 
 
 def _per_channel(p: Program, m: int) -> np.ndarray:
     return p.weights((1, m, 1, 1))
 
 
-def _biased(d: Draw) -> dict[str, Any]:
+def biased(d: Draw) -> dict[str, Any]:
     """The docstring promises a subtraction only with the constant on the right of it."""
     p = Program(d, F32)
     kind = d.pick(("add", "constant on the left", "sub"))
@@ -99,10 +99,10 @@ def _not_per_channel(d: Draw) -> dict[str, Any]:
     return p.done(p.op("add", x=y, y=_per_channel(p, m)), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_conv_bias", _biased, _biased, _biased_from, _not_per_channel)
+declare("fuse_conv_bias", biased, biased, _biased_from, _not_per_channel)
 
 
-def _scaled(d: Draw) -> dict[str, Any]:
+def scaled(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     y, m = _conv(p, d)
     whole = d.bool()
@@ -126,7 +126,7 @@ def _divided(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("mul", x=y, y=2.0)), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_conv_scale", _scaled, _scaled, _divided)
+declare("fuse_conv_scale", scaled, scaled, _divided)
 
 
 def _ambiguous_extent(d: Draw) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from suites.passes import declare
 from suites.passes.program import Program
 
 
-def _divided(d: Draw) -> dict[str, Any]:
+def divided(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(1, 4, lo=1)
     by = d.pick((2.0, 3.0, -0.75, 7.0, 1.0)) if d.bool() else p.weights(shape) + 5
@@ -29,10 +29,10 @@ def _not_constant(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=y), fires=False)
 
 
-declare("divide_to_multiply", _divided, _divided, _not_constant)
+declare("divide_to_multiply", divided, divided, _not_constant)
 
 
-def _scale_shift(d: Draw) -> dict[str, Any]:
+def scale_shift(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     c = d.int(2, 4)
     shape = (1, c, 1, 1) if d.bool() else (c, 1, 1)
@@ -51,7 +51,7 @@ def _scale_elsewhere(d: Draw) -> dict[str, Any]:
     return p.done(z, *([p.op("abs", x=y)] if kind == "second user" else []), fires=False, pattern=f"near miss {kind}")
 
 
-declare("fuse_elementwise_to_batchnorm", _scale_shift, _scale_elsewhere)
+declare("fuse_elementwise_to_batchnorm", scale_shift, _scale_elsewhere)
 
 
 def _chosen(d: Draw) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from suites.passes import declare
 from suites.passes.program import Program
 
 
-def _narrowed(d: Draw) -> dict[str, Any]:
+def narrowed(d: Draw) -> dict[str, Any]:
     """Indices or data of a gather, of a squeeze, the indices that topk gives; constants and inputs."""
     p = Program(d, F32)
     kind = d.pick(("indices", "constant indices", "constant data", "data", "gather_nd", "along", "squeeze", "topk"))
@@ -71,4 +71,4 @@ def _wide_at_run_time(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=y), fires=fires, pattern=f"match wide {kind}" if fires else "near miss op set")
 
 
-declare("add_int16_cast", _narrowed, _narrowed, _wide, _wide_at_run_time)
+declare("add_int16_cast", narrowed, narrowed, _wide, _wide_at_run_time)

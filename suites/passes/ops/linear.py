@@ -10,7 +10,7 @@ from suites.passes import declare
 from suites.passes.program import Program
 
 
-def _linear(d: Draw) -> dict[str, Any]:
+def linear(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     n, m = d.dim(1, 5), d.dim(1, 5)
     args: dict[str, Any] = {"x": p.input((d.dim(1, 3), n)), "weight": p.weights((m, n))}
@@ -36,10 +36,10 @@ def _linear_near(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((2,)))), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_linear_bias", _linear, _linear, _linear_near)
+declare("fuse_linear_bias", linear, linear, _linear_near)
 
 
-def _product(d: Draw) -> dict[str, Any]:
+def product(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     n, m = d.dim(1, 5), d.dim(2, 5)
     ty = d.bool()
@@ -57,10 +57,10 @@ def _product_near(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((2,)))), fires=False)
 
 
-declare("fuse_matmul_weight_bias", _product, _product_near)
+declare("fuse_matmul_weight_bias", product, _product_near)
 
 
-def _turned(d: Draw) -> dict[str, Any]:
+def turned(d: Draw) -> dict[str, Any]:
     """A transpose of exactly the last two axes, in either spelling, on either side."""
     p = Program(d, F32)
     b, n, k, m = d.dim(1, 3), d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
@@ -80,10 +80,10 @@ def _turned_near(d: Draw) -> dict[str, Any]:
     )
 
 
-declare("fuse_transpose_matmul", _turned, _turned, _turned_near)
+declare("fuse_transpose_matmul", turned, turned, _turned_near)
 
 
-def _dynamic(d: Draw) -> dict[str, Any]:
+def dynamic(d: Draw) -> dict[str, Any]:
     """A weight, or a bias, that is made of constants but is none itself."""
     p = Program(d, F32)
     n, m = d.dim(1, 4), d.dim(1, 4)
@@ -115,4 +115,4 @@ def _static(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("linear", x=p.input((3, 4)), weight=weight, **bias)), fires=False)
 
 
-declare("expand_dynamic_linear", _dynamic, _dynamic, _static)
+declare("expand_dynamic_linear", dynamic, dynamic, _static)

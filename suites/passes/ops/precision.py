@@ -79,32 +79,32 @@ def _any(d: Draw) -> dict[str, Any]:
     fp16.
     """
     makes = [
-        cleanup._noop,
-        cleanup._known,
-        cleanup._twice,
-        conv._normalised,
-        conv._biased,
-        conv._scaled,
-        activation._gelu_exact,
-        activation._leaky,
-        repeat._transposes,
-        repeat._reshapes,
-        repeat._pads,
-        elementwise._divided,
-        elementwise._scale_shift,
-        linear._linear,
-        linear._product,
-        linear._turned,
-        linear._dynamic,
-        symbols._reshape,
+        cleanup.noop,
+        cleanup.known,
+        cleanup.twice,
+        conv.normalised,
+        conv.biased,
+        conv.scaled,
+        activation.gelu_exact,
+        activation.leaky,
+        repeat.transposes,
+        repeat.reshapes,
+        repeat.pads,
+        elementwise.divided,
+        elementwise.scale_shift,
+        linear.linear,
+        linear.product,
+        linear.turned,
+        linear.dynamic,
+        symbols.reshape,
         _chain,
     ]
     if d.opset not in ("ios13", "ios15"):
-        makes += [constants._compressed, weights._folded]
+        makes += [constants.draw_compressed, weights.folded]
     if d.opset in ("ios17", "ios18"):
-        makes.append(integers._narrowed)
+        makes.append(integers.narrowed)
     if d.opset == "ios18":
-        makes += [weights._quantised_table, weights._moved]
+        makes += [weights.quantised_table, weights.moved]
     make = d.pick(makes)
     return make(d)
 
@@ -118,4 +118,4 @@ def _changed(d: Draw) -> dict[str, Any]:
 
 
 declare("default_pipeline", _changed, narrow=True)
-declare("cleanup_pipeline", lambda d: cleanup._noop(d), lambda d: cleanup._known(d), lambda d: cleanup._dead(d))
+declare("cleanup_pipeline", lambda d: cleanup.noop(d), lambda d: cleanup.known(d), lambda d: cleanup.dead(d))

@@ -16,7 +16,7 @@ def _perm(d: Draw, rank: int) -> list[int]:
     return [a - rank if d.chance(4) else a for a in d.shuffle(range(rank))]
 
 
-def _transposes(d: Draw) -> dict[str, Any]:
+def transposes(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(2, 5, lo=1)
     y = p.op("relu", x=p.input(shape))
@@ -36,10 +36,10 @@ def _apart(d: Draw) -> dict[str, Any]:
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
-declare("merge_consecutive_transposes", _transposes, _transposes, _apart)
+declare("merge_consecutive_transposes", transposes, transposes, _apart)
 
 
-def _reshapes(d: Draw) -> dict[str, Any]:
+def reshapes(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(1, 4, lo=1)
     y = p.op("relu", x=p.input(shape))
@@ -58,7 +58,7 @@ def _reshape_apart(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=b), fires=False)
 
 
-declare("merge_consecutive_reshapes", _reshapes, _reshape_apart)
+declare("merge_consecutive_reshapes", reshapes, _reshape_apart)
 
 
 def _relus(d: Draw) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _relu_apart(d: Draw) -> dict[str, Any]:
 declare("merge_consecutive_relus", _relus, _relu_apart)
 
 
-def _pads(d: Draw) -> dict[str, Any]:
+def pads(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     shape = (d.dim(1, 3), d.dim(1, 3), d.int(3, 5), d.int(3, 5))
     x = p.op("relu", x=p.input(shape))
@@ -105,7 +105,7 @@ def _pads_apart(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=y), fires=False, pattern=f"near miss {kind}")
 
 
-declare("merge_consecutive_paddings", _pads, _pads_apart)
+declare("merge_consecutive_paddings", pads, _pads_apart)
 
 
 def _casts(d: Draw) -> dict[str, Any]:

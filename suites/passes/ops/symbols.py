@@ -19,7 +19,7 @@ def _extent(p: Program, shape: str, axis: int) -> str:
     return p.op("slice_by_index", x=shape, begin=[axis], end=[axis + 1])
 
 
-def _reshape(d: Draw) -> dict[str, Any]:
+def reshape(d: Draw) -> dict[str, Any]:
     """A target of which one extent is a symbol: that of the input, or what two of them make."""
     p = Program(d, F32)
     n, m = d.dim(1, 4), d.dim(1, 3)
@@ -52,7 +52,7 @@ def _no_symbol(d: Draw) -> dict[str, Any]:
     return p.done(p.op("abs", x=p.op("reshape", x=x, shape=to)), fires=False, pattern=f"near miss {kind}")
 
 
-declare("remove_symbolic_reshape", _reshape, _reshape, _no_symbol, watch="symbolic reshapes")
+declare("remove_symbolic_reshape", reshape, reshape, _no_symbol, watch="symbolic reshapes")
 
 
 _MATERIALIZE = "materialize_symbolic_shape_program"

@@ -69,7 +69,7 @@ def _dequantised(d: Draw, p: Program, shape: list[int], channels: bool, data: st
     )
 
 
-def _folded(d: Draw) -> dict[str, Any]:
+def folded(d: Draw) -> dict[str, Any]:
     """Movements of a weight with one scale; transposes of one with a scale for each channel."""
     p = Program(d, F32)
     if out := _affine_ops(d, p):
@@ -106,7 +106,7 @@ def _not_folded(d: Draw) -> dict[str, Any]:
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
-declare("merge_affine_dequantize_with_consecutive_ops", _folded, _folded, _not_folded)
+declare("merge_affine_dequantize_with_consecutive_ops", folded, folded, _not_folded)
 
 
 # -- canonicalize_quantized_lut_pattern: scales on the table before the look-up, not on what was looked up
@@ -122,7 +122,7 @@ def _table(d: Draw, groups: tuple[int, ...], size: int = 1) -> np.ndarray:
     return ((np.arange(n) * d.pick((3, 5, 7))) % 25 - 12).reshape(*groups, 16, size)
 
 
-def _quantised_table(d: Draw) -> dict[str, Any]:
+def quantised_table(d: Draw) -> dict[str, Any]:
     """One scale or one for each channel, with or without offsets; tables for groups of channels, and of vectors."""
     p = Program(d, F32)
     if out := _before(d, p, "ios18"):
@@ -163,7 +163,7 @@ def _right_order(d: Draw) -> dict[str, Any]:
     return p.done(*(p.op("linear", x=x, weight=w) for w in ws), fires=False, pattern=f"near miss {kind}")
 
 
-declare("canonicalize_quantized_lut_pattern", _quantised_table, _quantised_table, _right_order)
+declare("canonicalize_quantized_lut_pattern", quantised_table, quantised_table, _right_order)
 
 
 # -- reorder_lut_per_channel_scale: from the weight's output channels to the result
@@ -203,7 +203,7 @@ def _product(d: Draw, p: Program, kind: str, wrong: bool = False, **more: Any) -
     return [p.op("matmul", x=p.input((*lead, 3, k)), y=w, transpose_x=False, transpose_y=flag)]
 
 
-def _moved(d: Draw) -> dict[str, Any]:
+def moved(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     if out := _before(d, p, "ios18"):
         return out
@@ -240,4 +240,4 @@ def _kept(d: Draw) -> dict[str, Any]:
     return p.done(*(p.op("relu", x=y) for y in outs), fires=False, pattern=f"near miss {kind}")
 
 
-declare("reorder_lut_per_channel_scale", _moved, _moved, _kept)
+declare("reorder_lut_per_channel_scale", moved, moved, _kept)
