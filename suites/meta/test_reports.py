@@ -609,10 +609,14 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert any("alert(1)" in c["message"] for c in embedded(html)["cases"])
 
 
-def test_non_finite_numbers_survive(tmp_path: Path, run: Path) -> None:
-    """NaN and infinity are no JSON; the page must still be."""
+def test_non_finite_numbers_survive(tmp_path: Path) -> None:
+    """NaN and infinity are no JSON, though Python reads them; the page must still be.  A run writes words."""
+    assert not any(word in json.dumps(RUN) for word in ("NaN,", "Infinity,"))
+    row = next(r for r in RUN if r["t"] == "case" and r["verdict"] == "mismatch")
+    rows = [RUN[0], row | {"diff": row["diff"] | {"max_ulp": float("nan"), "factor": float("-inf")}}, RUN[-1]]
+    run = golden.write(tmp_path / "run.jsonl", rows)
     assert "NaN" in run.read_text()
-    assert "Infinity" in run.read_text()
+    assert "-Infinity" in run.read_text()
     text = reports.render(run, tmp_path / "out").json.read_text()
     json.loads(text, parse_constant=lambda c: pytest.fail(f"{c} in report.json"))
 
