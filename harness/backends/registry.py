@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
+import shlex
 import sys
 from dataclasses import replace
 from functools import cache
@@ -17,6 +19,7 @@ from typing import Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.outcome import Model, Status
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.source import stated
 from harness.workers.spec import HERE_ONLY, Place, Spec
@@ -24,7 +27,9 @@ from harness.workers.unwritten import compared
 from harness.workers.wire import Job
 
 GROUP = "opconform.backends"
+RUNNER = "exec:"  # before the command of a runner (docs/runner-protocol.md)
 HERE = Path(__file__).parent
+_ASKED: dict[str, str] = {}  # name of a backend from outside, as it was started -> what it was asked for as
 
 
 def _spec(name: str, file: str, cls: str, /, *, on_request: bool = False, **options: object) -> Spec:
@@ -131,14 +136,38 @@ def options(name: str) -> dict[str, Any]:
 
 def create(name: str, place: Place = HERE_ONLY, **kw: Any) -> BackendHandle:
     """A handle of the backend, not started yet; raises UsageError for an unknown name."""
-    return BackendHandle(find(name, place), **kw)
+    name = asked(name)
+    return (_Outside if ":" in name else BackendHandle)(find(name, place), **kw)
+
+
+class _Outside(BackendHandle):
+    """A backend asked for as module:Class or exec:COMMAND.  It goes by its own name, unless that is another's."""
+
+    def start(self) -> BackendInfo:
+        """As of any backend; then it has its name."""
+        info = super().start()
+        if self._zygote is not None and info is self._zygote.info:
+            own, asked = self._zygote.own_name, self.spec.name
+            taken = own in names() or _ASKED.get(own, asked) != asked or not re.fullmatch(r"[\w.+-]+", own)
+            self.name = asked if taken else own
+            _ASKED[self.name] = asked
+            self.declared = replace(info, name=self.name)
+        return self.info
+
+
+def asked(name: str) -> str:
+    """What to ask for to get the backend that goes by this name."""
+    return _ASKED.get(name, name)
 
 
 def find(name: str, place: Place = HERE_ONLY) -> Spec:
     """The backend called ``name``, or the class ``module:Class``; place: where its processes are to live.
 
     Raises UsageError naming the known ones."""
+    name = asked(name)
     spec = BUILTIN.get(name)
+    if spec is None and name.startswith(RUNNER):
+        spec = Spec(name, "Runner", file=str(HERE / "runner" / "adapter.py"), kwargs={"command": _command(name)})
     if spec is None and ":" in name:
         module, cls = name.split(":", 1)
         if not module or not cls:
@@ -150,9 +179,21 @@ def find(name: str, place: Place = HERE_ONLY) -> Spec:
                 module, _, cls = e.value.partition(":")
                 spec = Spec(name, cls, module=module)
     if spec is None:
-        raise UsageError(f"unknown backend {name!r}, expected module:Class or one of {' '.join(names())}")
+        raise UsageError(f"unknown backend {name!r}, expected module:Class, exec:COMMAND or one of {' '.join(names())}")
     python = None if place.python in ("", sys.executable) else place.python
     return replace(spec, place=replace(place, python=python))
+
+
+def _command(name: str) -> str:
+    """What stands behind ``exec:``.  Raises UsageError where a shell would not take it."""
+    text = name.removeprefix(RUNNER).strip()
+    try:
+        words = shlex.split(text)
+    except ValueError as e:
+        raise UsageError(f"backend {name!r}: {e}") from None
+    if not words:
+        raise UsageError(f"backend {name!r}: expected exec:COMMAND, such as 'exec:node runner.mjs'")
+    return text
 
 
 def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:

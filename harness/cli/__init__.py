@@ -25,6 +25,7 @@ VERBS = (
     "run",
     "sensitivity",
     "campaign",
+    "check_runner",
     "replay",
     "minimize",
     "known",
@@ -42,6 +43,7 @@ examples:
   opconform run                                      every dialect against every backend that is here
   opconform run --opset ios17 --op 'conv*'           MIL convolutions, models built at iOS17
   opconform run --backend my_module:MyBackend        a backend of your own
+  opconform run --backend 'exec:node runner.mjs'     a runtime in any language (docs/runner-protocol.md)
   opconform run --backend onnxruntime --backend-python old/bin/python
   opconform replay .opconform/run/failures/X/instance.json --backend onnxruntime
   opconform report shard-*/records.jsonl --out report --baseline last-week/records.jsonl
@@ -101,7 +103,9 @@ def parser() -> argparse.ArgumentParser:
     verbs = p.add_subparsers(title="verbs", metavar="VERB", required=True)
     for name in VERBS:
         verb = import_module(f"harness.cli.verbs.{name}")
-        v = verbs.add_parser(name, help=verb.HELP, description=verb.HELP[0].upper() + verb.HELP[1:] + ".")
+        v = verbs.add_parser(
+            name.replace("_", "-"), help=verb.HELP, description=verb.HELP[0].upper() + verb.HELP[1:] + "."
+        )
         verb.arguments(v)
         v.set_defaults(verb=verb.run)
     return p

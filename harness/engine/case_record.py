@@ -45,7 +45,7 @@ def replay_line(result: Result, folder: Path | None, seed: int, place: Place = H
     what = str(folder / name) if folder is not None else address(result.case, seed)
     if what is None:
         return ""
-    return f"opconform replay {shell(what)} --backend {shell(result.backend)}{place.options}"
+    return f"opconform replay {shell(what)} --backend {shell(backends.asked(result.backend))}{place.options}"
 
 
 def blank(case: Case, **facts: Any) -> dict[str, Any]:

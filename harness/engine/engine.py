@@ -59,7 +59,7 @@ class Engine:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.progress, self.recheck = ledger, progress, recheck
-        self.infos = {h.name: h.info for h in self.handles}
+        self.infos = {info.name: info for info in [h.info for h in self.handles]}
         self.records = RunRecords(self.handles, self.infos, seed, ledger, sink, on_failure, reach)
         self.summary = self.records.summary
         self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.backends import registry as backends
 from harness.cases.case import Case
 from harness.cases.coverage import Cover
 from harness.cases.result import Result
@@ -219,8 +220,8 @@ class RunRecords:
             explained = self._explained(Counter((backend, r.known) for r in all_ if r.known is not None))
             self._write(batch(key, all_[0].case.inst.opset, POOLED, 0, tally, **explained))
             place = next(h.spec.place for h in self.handles if h.name == backend)
-            again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backend)}{place.options}"
-            again += f" --cases {self.cover[key].cases} --seed {self.seed}"
+            again = f"opconform run --op {shell(key.rpartition('/')[0])} --backend {shell(backends.asked(backend))}"
+            again += f"{place.options} --cases {self.cover[key].cases} --seed {self.seed}"
             for r in all_:
                 self._write(record(r, {backend: r.verdict.value}, replay=again))
 

@@ -43,7 +43,7 @@ def script(
     }
     runner = registry.script(backend)
     if runner is None:
-        values |= {"BACKEND": backend, "FOLDER": os.getcwd()}
+        values |= {"BACKEND": registry.asked(backend), "FOLDER": os.getcwd()}
     else:
         values["OPTIONS"] = registry.options(backend)
     return _HEAD + assignments(values) + _LOAD + (_PLUGIN if runner is None else f"{runner.strip()}\n\n\n") + _TAIL

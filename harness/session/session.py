@@ -95,7 +95,7 @@ class Backends:
     def spare(self, name: str) -> BackendHandle:
         """Another process of the same backend, for shrinking beside a run."""
         if name not in self.spares:
-            told = self.handles.get(name)
+            told = next((h for h in self.handles.values() if h.name == name), None)
             self.spares[name] = told.another() if told else backends.create(name, self.place)
         return self.spares[name]
 

@@ -125,6 +125,7 @@ ATTRIBUTES: dict[str, Form] = {
     "forks": _YES_OR_NO,
     "path_kinds": _NAMES,
     "paths_every": that("a positive number", _count),
+    "memory": that("address-space or resident", lambda x: x in ("address-space", "resident")),
 }
 # What ``info()`` may return for the engine to read; other names are for the report.
 FACTS: dict[str, Form] = {

@@ -81,8 +81,8 @@ class BackendHandle:
 
     def another(self) -> BackendHandle:
         """A second handle of the same backend, which is known already: it need not start to be asked who it is."""
-        out = BackendHandle(self.spec, deadline=self.deadline, recycle=self.recycle, rss_limit=self.rss_limit)
-        out.declared = self.info
+        out = type(self)(self.spec, deadline=self.deadline, recycle=self.recycle, rss_limit=self.rss_limit)
+        out.declared, out.name = self.info, self.name
         return out
 
     @property

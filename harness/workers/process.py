@@ -60,6 +60,7 @@ class Zygote:
             self._start(command)
             frame = self._greeting(command[-1])
             self.info = declared(spec.name, frame["greeting"])
+            self.own_name = str(frame["greeting"]["attributes"]["name"])
         except FormatError as e:
             self.close()
             raise BackendError(f"{spec.name}: {e}") from None

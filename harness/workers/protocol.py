@@ -25,6 +25,7 @@ class Backend(Protocol):
     pack: number of instances that share one model (1: none), or {format: number}.
     isolate_dtypes: element types whose instances go in models of their own.
     recycle: number of models after which a fresh process takes over (None: never).
+    memory: how the limit of its memory is held: "address-space", or "resident" for what reserves more than it uses.
     paths(): {output name: what computed it} of a handle that has run: a kind such as "delegate", or "kind: detail".
     path_kinds: the kinds that ``paths`` tells; one that never occurs is reported as never tested.
     paths_every: one case of an op version in so many is asked for its path.

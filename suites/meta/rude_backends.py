@@ -55,7 +55,17 @@ class Wide(Narrow):
 
 class WrongContainer(Right):
     def run(self, handle, inputs):
+        return next(iter(super().run(handle, inputs).values()))
+
+
+class Positional(Right):
+    def run(self, handle, inputs):
         return list(super().run(handle, inputs).values())
+
+
+class OneTooMany(Right):
+    def run(self, handle, inputs):
+        return [*super().run(handle, inputs).values(), None]
 
 
 class Generous(Right):

@@ -22,6 +22,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Does what the verb says; returns the exit code."""
+    from harness.backends import registry as backends
     from harness.engine import case_record
     from harness.engine.case_record import NEIGHBOURS
     from harness.session import replay, terminal
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     for j in judged:
         if j.verdict.bad:
             place = placed(args)
-            line = f"opconform replay {shell(args.case)} --backend {shell(j.backend)}{place.options}"
+            line = f"opconform replay {shell(args.case)} --backend {shell(backends.asked(j.backend))}{place.options}"
             say(*case_record.paragraph(case_record.record(j, votes, place=place, replay=line)).split("\n"), "")
         elif j.nondeterministic:
             say(f"{j.backend}: {j.nondeterministic}", "")

@@ -15,8 +15,8 @@ see ``Backend`` for what else it may define.
 """
 
 from . import onnx_bytes, processor
-from .arrays import TypeOnly, dtype_name, from_raw, pack, raw, unpack
-from .backend import Backend, Unsupported, named, sibling
+from .arrays import TypeOnly, dtype_name, from_raw, pack, raw, storage, unpack
+from .backend import DECLARED, Backend, ProtocolError, Unsupported, named, sibling
 from .frames import (
     HEAD,
     Reader,
@@ -30,19 +30,23 @@ from .frames import (
     unhead,
 )
 from .serving import PAGE, PHASES, Server
+from .supervisor import die_with
 from .zygote import MARK, ending, make_backend, sweep
 
 __all__ = [
+    "DECLARED",
     "HEAD",
     "MARK",
     "PAGE",
     "PHASES",
     "Backend",
+    "ProtocolError",
     "Reader",
     "Server",
     "TypeOnly",
     "Unsupported",
     "Writer",
+    "die_with",
     "dtype_name",
     "ending",
     "from_raw",
@@ -58,6 +62,7 @@ __all__ = [
     "recv_frame",
     "send_frame",
     "sibling",
+    "storage",
     "sweep",
     "text_of",
     "unhead",

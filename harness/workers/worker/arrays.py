@@ -85,6 +85,11 @@ def dtype_name(a: np.ndarray) -> Any:
         raise TypeError(f"no dtype of ours for NumPy {d}") from None
 
 
+def storage(name: str) -> np.dtype[Any]:
+    """The NumPy type in which elements of type ``name`` lie in memory.  KeyError for an unknown name."""
+    return np.dtype(EXTRA[name][1] if name in EXTRA else _NATIVE[name])
+
+
 def from_raw(a: np.ndarray, name: str) -> Any:
     """Give raw integers their type ``name``: an ml_dtypes array, ``Tagged`` without that package."""
     a = np.asarray(a)  # arithmetic on an array of rank 0 gives a scalar, which cannot be tagged

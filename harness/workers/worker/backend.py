@@ -31,12 +31,17 @@ DECLARED = (
     "path_kinds",
     "paths_every",
     "forks",
+    "memory",
 )
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
 
 
 class Unsupported(Exception):
     """Raised by a backend that does not take this op, dtype or form: its declared gap, not a failure."""
+
+
+class ProtocolError(Exception):
+    """Raised by a backend whose other half, a process of its own, said what the protocol does not know."""
 
 
 class Backend:
@@ -54,6 +59,8 @@ class Backend:
     names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
     one that makes no claim to refuse models that break a rule.
     family: a name that it has in common with the backends that share its code; their opinions count once.
+    memory: how the limit of the worker's memory is held: "address-space" (the system refuses more), or "resident" for
+    what reserves far more addresses than it uses (WebAssembly, Java, CUDA, sanitizers).
     platforms: values of ``sys.platform`` where it runs (empty: everywhere).  script: Python that defines ``run(runs)``
     for a ``repro.py`` (``harness.evidence.repro_script``).  The host reads these three and ``formats`` in the source of
     its own backends: there they are literals, or the name of a constant of the file.
@@ -72,6 +79,7 @@ class Backend:
     path_kinds: tuple[str, ...] = ()
     paths_every = 32
     forks = True
+    memory = "address-space"
     acc: dict[str, str] = {}
     flushes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
@@ -127,6 +135,8 @@ def error_form(e: Any, phase: Any) -> dict[str, Any]:
         kind = "unsupported"
     elif isinstance(e, MemoryError):
         kind = "crashed"
+    elif isinstance(e, ProtocolError):
+        kind = "harness_error"
     name, text = type(e).__name__, words(e)
     if kind == "crashed":
         text = "out of memory" + (": " + text if text else "")

@@ -102,8 +102,10 @@ class Server:
         return answer
 
     def outputs(self, got: Any, names: Any, out: Any) -> Any:
+        if isinstance(got, (list, tuple)) and len(got) == len(names):  # a runtime that lost the names: by position
+            got = dict(zip(names, got))
         if not isinstance(got, collections.abc.Mapping):
-            text = f"run returned {type(got).__name__}, expected a dict of output name -> array"
+            text = f"run returned {spoken(got)}, expected a dict of output name -> array"
             return {"error": {"kind": "harness_error", "phase": "run", "message": text}}
         mark = len(out.parts), out.size
         spec, name = [], ""
@@ -173,6 +175,11 @@ def told_paths(paths: Any, handle: Any, names: Any) -> Any:
         return [str(told.get(n, ""))[:200] for n in names]
     except Exception as e:
         return ["not told: " + named(e)[:100]] * len(names)
+
+
+def spoken(got: Any) -> str:
+    """What ``run`` returned, in words."""
+    return f"{len(got)} values" if isinstance(got, (list, tuple)) else type(got).__name__
 
 
 def only(home: Any) -> None:

@@ -18,7 +18,7 @@ import time
 import traceback
 from typing import Any
 
-from . import supervisor
+from . import memory_watch, supervisor
 from .backend import named
 from .frames import ENCODE, memory_file, recv_frame, send_frame, text_of
 from .serving import Server, only
@@ -50,11 +50,14 @@ def make_backend(config: Any) -> Any:
     return backend
 
 
-def limit(config: Any) -> None:
-    """Resource limits of a serving process: no core files, a cap on the address space (a lower one stays)."""
+def limit(config: Any, backend: Any) -> None:
+    """Resource limits of a serving process: no core files, a cap on the address space (a lower one stays) or on what
+    is resident."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     memory = config.get("memory")
-    if memory and sys.platform != "darwin":  # macOS does not enforce it
+    if memory and getattr(backend, "memory", "") == "resident":
+        memory_watch.start(memory)
+    elif memory and sys.platform != "darwin":  # macOS does not enforce it
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -113,7 +116,7 @@ def serve_forked(control: Any, backend: Any, config: Any, page: Any) -> None:
                 control.close()
                 try:
                     supervisor.die_with(here)
-                    limit(config)
+                    limit(config, backend)
                     Server(backend, page, config.get("cap", 1 << 28)).serve(socket.socket(fileno=fd))
                 except BaseException:
                     traceback.print_exc()  # into the log, whose end the host quotes
@@ -188,5 +191,5 @@ def main() -> None:
     if fork:
         serve_forked(sock, backend, config, page)
     else:
-        limit(config)
+        limit(config, backend)
         Server(backend, page, config.get("cap", 1 << 28)).serve(sock)

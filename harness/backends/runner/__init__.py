@@ -1,0 +1,1 @@
+"""A runtime in any language: a command that speaks the runner protocol (``docs/runner-protocol.md``)."""

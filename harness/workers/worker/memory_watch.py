@@ -1,0 +1,61 @@
+"""A limit on resident memory, of a process and of what it started.
+
+For runtimes that reserve far more addresses than they use, where a limit on the address space would refuse what costs
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+PAUSE = 0.05  # seconds between two looks
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all that descend from it, as far as the system tells."""
+    out: list[int] = []
+    todo = [pid]
+    while todo:
+        pid = todo.pop()
+        out.append(pid)
+        try:
+            threads = os.listdir(f"/proc/{pid}/task")
+            for t in threads:
+                with open(f"/proc/{pid}/task/{t}/children") as f:
+                    todo += map(int, f.read().split())
+        except OSError:  # it has ended meanwhile
+            continue
+    return out
+
+
+def resident(pids: list[int]) -> int:
+    """Bytes of memory that are theirs and in use; what they share is counted once for each."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm") as f:
+                total += int(f.read().split()[1])
+        except (OSError, IndexError):
+            continue
+    return total * os.sysconf("SC_PAGE_SIZE")
+
+
+def start(limit: int) -> None:
+    """Ends this process, and what it started with it, once more than ``limit`` bytes are resident."""
+    if not os.path.exists("/proc/self/statm"):
+        return
+
+    def watch() -> None:
+        here = os.getpid()
+        while True:
+            time.sleep(PAUSE)
+            used = resident(tree(here))
+            if used > limit:
+                sys.stderr.write(f"\nout of memory: {used >> 20} MiB are resident, the limit is {limit >> 20} MiB\n")
+                sys.stderr.flush()
+                os._exit(70)
+
+    threading.Thread(target=watch, daemon=True).start()
