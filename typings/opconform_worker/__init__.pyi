@@ -1,6 +1,9 @@
 """The name under which a worker process has the folder ``harness/workers/worker``."""
 
 from harness.workers.worker import (
+    DECLARED as DECLARED,
+)
+from harness.workers.worker import (
     HEAD as HEAD,
 )
 from harness.workers.worker import (
@@ -16,6 +19,9 @@ from harness.workers.worker import (
     Backend as Backend,
 )
 from harness.workers.worker import (
+    ProtocolError as ProtocolError,
+)
+from harness.workers.worker import (
     Reader as Reader,
 )
 from harness.workers.worker import (
@@ -29,6 +35,9 @@ from harness.workers.worker import (
 )
 from harness.workers.worker import (
     Writer as Writer,
+)
+from harness.workers.worker import (
+    die_with as die_with,
 )
 from harness.workers.worker import (
     dtype_name as dtype_name,
@@ -74,6 +83,9 @@ from harness.workers.worker import (
 )
 from harness.workers.worker import (
     sibling as sibling,
+)
+from harness.workers.worker import (
+    storage as storage,
 )
 from harness.workers.worker import (
     sweep as sweep,

@@ -1,7 +1,6 @@
 """The backend that a command is: it is started in a worker process and ended with it."""
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on.
+from __future__ import annotations
 
 import itertools
 import os
@@ -9,6 +8,8 @@ import shlex
 import signal
 import sys
 import weakref
+from collections.abc import Iterable
+from typing import Any
 
 from opconform_worker import DECLARED, Backend, ProtocolError, Unsupported, sibling
 
@@ -28,10 +29,10 @@ class Runner(Backend):
 
     memory = "resident"  # Java, WebAssembly and sanitizers reserve far more addresses than they use
 
-    def __init__(self, command):
+    def __init__(self, command: str) -> None:
         self.command = shlex.split(command)
         self.number = itertools.count(1)
-        self.process = None
+        self.process: Any = None
         process = Process(self.command)
         try:
             process.send({"id": 0, "method": "hello", "protocol": messages.PROTOCOL})
@@ -41,18 +42,18 @@ class Runner(Backend):
         for need in ("name", "version", "formats"):
             if need not in hello:
                 raise TypeError(f"hello: {need!r} is missing, got {' '.join(sorted(hello))}")
-        self.said = hello
+        self.said: dict[str, Any] = hello
         for key in set(DECLARED) - set(OURS):
             if key in hello:  # whatever a class may declare; the host checks it
                 setattr(self, key, hello[key])
 
-    def version(self):
+    def version(self) -> str:
         return str(self.said["version"])
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         return self.said.get("info", {})
 
-    def load(self, model, format):
+    def load(self, model: bytes, format: str) -> Handle:
         if self.process is None:
             self.process = Process(self.command)
             self._ask("hello", protocol=messages.PROTOCOL)
@@ -62,7 +63,7 @@ class Runner(Backend):
         weakref.finalize(handle, self._release, self.process, number)
         return handle
 
-    def run(self, handle, inputs):
+    def run(self, handle: Handle, inputs: dict[str, Any]) -> Any:
         out = Payload()
         forms = [{"name": name, **out.put(v)} for name, v in inputs.items()]
         header, payload = self._ask("run", out.parts, out.size, model=handle.number, inputs=forms)
@@ -72,7 +73,7 @@ class Runner(Backend):
             return values
         return {o["name"]: v for o, v in zip(outputs, values)}
 
-    def _ask(self, method, parts=(), size=0, **more):
+    def _ask(self, method: str, parts: Iterable[bytes] = (), size: int = 0, **more: Any) -> Any:
         number = next(self.number)
         try:
             self.process.send({"id": number, "method": method, **more}, parts, size)
@@ -84,7 +85,7 @@ class Runner(Backend):
             self.process = None
             raise
 
-    def _release(self, process, number):
+    def _release(self, process: Any, number: int) -> None:
         """Tell the command that a model is done with, once nobody holds its handle any more."""
         if process is self.process:
             try:
@@ -93,7 +94,7 @@ class Runner(Backend):
                 follow(e)
 
     @staticmethod
-    def _answer(process, number):
+    def _answer(process: Any, number: int) -> tuple[dict[str, Any], bytes]:
         """The result of the request with that number; raises what its error says."""
         while True:
             header, payload = process.receive()
@@ -116,7 +117,7 @@ class Runner(Backend):
         return header["result"], payload
 
 
-def follow(ended):
+def follow(ended: Any) -> None:
     """End this process as the command ended, since this process is what the host looks at."""
     sys.stderr.write(f"\n{ended}\n")
     sys.stderr.flush()
@@ -131,5 +132,5 @@ class Handle:
 
     __slots__ = ("__weakref__", "number")
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.number = number

@@ -3,14 +3,15 @@
 ``docs/runner-protocol.md`` describes them, ``runner_protocol.schema.json`` beside this file states their form.
 """
 
-# mypy: ignore-errors
-# Runs under any Python from 3.8 on.
+from __future__ import annotations
 
 import json
 import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from opconform_worker import ProtocolError, Unsupported, die_with, dtype_name, from_raw, raw, storage
@@ -26,7 +27,7 @@ NOISE = 1 << 14  # bytes of what is printed between two messages that go into th
 class Ended(Exception):
     """The command has ended.  code: as ``subprocess`` tells it."""
 
-    def __init__(self, code):
+    def __init__(self, code: int) -> None:
         how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
         super().__init__(f"the runner's process {how}")
         self.code = code
@@ -35,7 +36,7 @@ class Ended(Exception):
 class Process:
     """The command, running.  Messages go out and come in; whatever else it prints goes into the log."""
 
-    def __init__(self, command):
+    def __init__(self, command: list[str]) -> None:
         here = os.getpid()
         try:
             self.process = subprocess.Popen(
@@ -47,7 +48,10 @@ class Process:
             )
         except OSError as e:
             raise RuntimeError(f"cannot start {command[0]!r}: {e.strerror}") from None
-        self.into, self.out = self.process.stdin.fileno(), self.process.stdout.fileno()
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.pipes = self.process.stdin, self.process.stdout
+        self.into, self.out = (p.fileno() for p in self.pipes)
         os.set_blocking(self.into, False)
         self.read = selectors.DefaultSelector()
         self.read.register(self.out, selectors.EVENT_READ)
@@ -56,7 +60,7 @@ class Process:
         self.both.register(self.into, selectors.EVENT_WRITE)
         self.buffer, self.noise = bytearray(), 0
 
-    def send(self, header, parts=(), size=0):
+    def send(self, header: dict[str, Any], parts: Iterable[bytes] = (), size: int = 0) -> None:
         """Write one message; what the command prints meanwhile is taken in, or both sides would wait."""
         if size:
             header["payload"] = size
@@ -72,7 +76,7 @@ class Process:
             except BrokenPipeError:
                 self._ended()
 
-    def receive(self):
+    def receive(self) -> tuple[dict[str, Any], bytes]:
         """The next message: its header and its payload."""
         header = self._header()
         size = header.get("payload", 0)
@@ -84,7 +88,7 @@ class Process:
         del self.buffer[:size]
         return header, payload
 
-    def _header(self):
+    def _header(self) -> dict[str, Any]:
         while True:
             at = self.buffer.find(START)
             if at:  # what is printed between messages is no message
@@ -109,29 +113,32 @@ class Process:
                 raise ProtocolError(f"expected a JSON object, got {text[:100]!r}")
             return header
 
-    def _more(self):
+    def _more(self) -> None:
         data = os.read(self.out, 1 << 20)
         if not data:
             self._ended()
         self.buffer += data
 
-    def _ended(self):
+    def _ended(self) -> None:
         raise Ended(self.process.wait())
 
-    def close(self):
+    def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        for f in (self.read, self.both, self.process.stdin, self.process.stdout):
-            f.close()
+        self.read.close()
+        self.both.close()
+        for pipe in self.pipes:
+            pipe.close()
 
 
 class Payload:
     """Values on their way out: raw little-endian elements, one tensor behind the other."""
 
-    def __init__(self):
-        self.parts, self.size = [], 0
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
 
-    def put(self, v):
+    def put(self, v: Any) -> dict[str, Any]:
         """The form of a value in a message's JSON."""
         if v is None:
             return {"absent": True}
@@ -149,7 +156,7 @@ class Payload:
         return out
 
 
-def _text(x):
+def _text(x: Any) -> str:
     text = x.decode("utf-8", "surrogateescape") if isinstance(x, bytes) else str(x)
     if not text.isascii():
         try:
@@ -159,7 +166,7 @@ def _text(x):
     return text
 
 
-def value(form, payload, where):
+def value(form: Any, payload: bytes, where: str) -> Any:
     """A value that came in; ProtocolError, naming the output, for a form that is none."""
     if not isinstance(form, dict):
         raise ProtocolError(f"{where}: expected an object, got {form!r:.100}")
@@ -172,7 +179,7 @@ def value(form, payload, where):
         if not all(isinstance(p, list) and len(p) == 2 and isinstance(p[0], (int, str)) for p in pairs):
             raise ProtocolError(f"{where}: map: expected [key, value] pairs")
         return {k: value(x, payload, f"{where}[{k!r}]") for k, x in pairs}
-    shape, name = listed(form, "shape", where), form.get("dtype")
+    shape, name = listed(form, "shape", where), form.get("dtype", "")
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape):
         raise ProtocolError(f"{where}: shape: expected extents, got {shape!r:.100}")
     count = 1
@@ -197,7 +204,7 @@ def value(form, payload, where):
     return from_raw(np.frombuffer(payload, kind, count, offset).reshape(shape), name)
 
 
-def listed(form, key, where):
+def listed(form: dict[str, Any], key: str, where: str) -> list[Any]:
     v = form.get(key)
     if not isinstance(v, list):
         raise ProtocolError(f"{where}: {key}: expected a list, got {v!r:.100}")
