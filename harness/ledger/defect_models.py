@@ -30,10 +30,10 @@ import numpy as np
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.compare import judge
-from harness.core.dtypes import of
+from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import FormatError
 from harness.core.instance import SKIPPED, Arg
-from harness.core.outcome import Verdict
+from harness.core.outcome import TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, open_at, registry
 from harness.workers.info import BackendInfo
@@ -60,10 +60,12 @@ class Turned(NamedTuple):
 
 class Such(NamedTuple):
     """An output of which only a test tells: a function of the array that came.  Its shape is part of the test.  shows:
-    an answer that passes."""
+    an answer that passes.  type_alone: the test looks at no element, so that it can be asked of an output too large to
+    travel, of which the type alone came."""
 
     test: Callable[[np.ndarray], Any]
     shows: np.ndarray
+    type_alone: bool = False
 
 
 NOTHING = object()
@@ -187,6 +189,8 @@ def explains(told: Model, result: Result, info: BackendInfo) -> bool:
                 return False
             continue
         if isinstance(told_, Such):
+            if told_.type_alone and isinstance(a, TypeOnly) and a.dtype and all(type(n) is int for n in a.shape or ()):
+                a = np.broadcast_to(np.zeros((), BY_NAME[a.dtype].np), a.shape)
             if not isinstance(a, np.ndarray) or not told_.test(a):
                 return False
             continue

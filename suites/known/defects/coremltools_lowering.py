@@ -49,7 +49,7 @@ def limited_gates(g: Given) -> Outputs:
         "cell_clip": 500.0 if g.attr("clip") is None else g.attr("clip"),
     }
     with np.errstate(all="ignore"):
-        y, *states = _run(2.0**-24, _TINY, g["x"], w, r, b, stacked("peephole", (0, 1, 2)), h0, c0, q)
+        y, *states = _run(2.0**-24, _TINY, q, g["x"], w, r, b, stacked("peephole", (0, 1, 2)), h0, c0)
     ends = [[np.concatenate([getattr(v, of) for v in states[k::2]], -1) for of in ("value", "error")] for k in (0, 1)]
     whole = [y.value, y.error] if g.attr("output_sequence", False) else [v[None] for v in ends[0]]
     rows = [whole, *ends][: len(g.expected)]

@@ -184,11 +184,20 @@ def attention_offset_from_0(g: Given) -> Outputs:
     return _causal_from(g, np.maximum(g["nonpad_kv_seqlen"] - g["Q"].shape[-2], 0))
 
 
+def _largest_score(g: Given) -> float:
+    """What no score exceeds: the cap, or the product of the largest query and key."""
+    if g.attr("softcap", 0.0):
+        return float(g.attr("softcap"))
+    size = g["Q"].shape[-1] if g["Q"].ndim == 4 else g["Q"].shape[-1] // g.attr("q_num_heads")
+    q, *k = (float(np.abs(g[s]).max(initial=0)) for s in ("Q", "K", "past_key") if g[s] is not None)
+    return size * abs(_scale(g)) * q * max(k)
+
+
 def lowest_for_masked(g: Given) -> Outputs:
-    """The lowest finite number where the fourth output, the scores with the mask, is -inf; in f16 the capped score and
-    half a step are not lost in the sum with it."""
+    """The lowest finite number where the fourth output, the scores with the mask, is -inf; in f16 the score and half
+    a step are not lost in the sum with it."""
     e = g.expected[3]
     masked, lowest = np.isneginf(e.value.astype(np.float64)), ml_dtypes.finfo(e.value.dtype).min
-    shows = 16 + g.attr("softcap", 0.0) if e.value.dtype == np.float16 else 0.0
+    shows = 16 + _largest_score(g) if e.value.dtype == np.float16 else 0.0
     within = np.where(masked, shows, e.error.bound(e.context()))
     return [None, None, None, Near(np.where(masked, lowest, e.value), within)]
