@@ -198,6 +198,9 @@ def mask_from_the_last_key(g: Given) -> Outputs:
     keys = fresh + (0 if g["past_key"] is None else read["past_key"].shape[-2])
     allowed = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
     mask = read.get("attn_mask")
+    if mask is not None and mask.shape[-1] < keys:  # a shorter mask forbids the rest
+        rest = np.full((*mask.shape[:-1], keys - mask.shape[-1]), False if mask.dtype == bool else -np.inf)
+        mask = np.concatenate([mask, rest.astype(mask.dtype)], -1)
     if mask is None:
         mask = allowed
     elif mask.dtype == bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near, Such
+from harness.ledger.defect_models import Given, Near, Such, Turned
 from suites.semantics import perception
 from suites.semantics.quantised import fixed
 from suites.semantics.window import geometry
@@ -127,3 +127,18 @@ def index_from_bits(g: Given) -> Outputs:
     bits, (kh, kw) = g["indices"].view(np.uint32), (g.attr("filter_height"), g.attr("filter_width"))
     rows = np.where(bits < kh * kw, bits % kh * kw + bits // kh, 2**30).astype(np.float32)
     return g.reevaluate(inputs={"indices": rows})
+
+
+def rank_of_the_other_operand(g: Given) -> Outputs:
+    """The result has the extents of the operand that is no constant: those of 1 before them are missing."""
+    (due,) = g.reevaluate() or [None]
+    shapes = {g[s].shape for s, o in (("lhs", "rhs"), ("rhs", "lhs")) if g.inst.args[o].const and g[o].size == 1}
+    if due is None:
+        return None
+
+    def whole(a: np.ndarray) -> np.ndarray:
+        if a.shape == due.value.shape or a.shape not in shapes:
+            raise ValueError("of another shape")
+        return a.reshape(due.value.shape)
+
+    return [Turned(due, whole, due.value.reshape(min(shapes, key=len)))] if shapes else None
