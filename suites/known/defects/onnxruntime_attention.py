@@ -184,20 +184,18 @@ def attention_offset_from_0(g: Given) -> Outputs:
     return _causal_from(g, np.maximum(g["nonpad_kv_seqlen"] - g["Q"].shape[-2], 0))
 
 
-def _largest_score(g: Given) -> float:
-    """What no score exceeds: the cap, or the product of the largest query and key."""
-    if g.attr("softcap", 0.0):
-        return float(g.attr("softcap"))
-    size = g["Q"].shape[-1] if g["Q"].ndim == 4 else g["Q"].shape[-1] // g.attr("q_num_heads")
-    q, *k = (float(np.abs(g[s]).max(initial=0)) for s in ("Q", "K", "past_key") if g[s] is not None)
-    return size * abs(_scale(g)) * q * max(k)
-
-
 def lowest_for_masked(g: Given) -> Outputs:
-    """The lowest finite number where the fourth output, the scores with the mask, is -inf; in f16 the score and half
-    a step are not lost in the sum with it."""
+    """The lowest finite number where the fourth output, the scores with the mask, is -inf; in f16 the sum of
+    the capped score with it may be."""
     e = g.expected[3]
-    masked, lowest = np.isneginf(e.value.astype(np.float64)), ml_dtypes.finfo(e.value.dtype).min
-    shows = 16 + _largest_score(g) if e.value.dtype == np.float16 else 0.0
-    within = np.where(masked, shows, e.error.bound(e.context()))
-    return [None, None, None, Near(np.where(masked, lowest, e.value), within)]
+    plain = dict.fromkeys(("is_causal", "left_window_size", "right_window_size"))
+    scores = g.reevaluate({**plain, "qk_matmul_output_mode": 1}, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
+    if scores is None:
+        return None
+    capped, off = np.asarray(scores[3].wide, np.float64), scores[3].error.bound(scores[3].context())
+    masked, lowest = np.isneginf(e.value.astype(np.float64)), float(ml_dtypes.finfo(e.value.dtype).min)
+    low, value, high = (np.maximum(lowest, lowest + capped + d).astype(e.value.dtype) for d in (-off, 0, off))
+    unsure = np.where(low != high, np.abs(high.astype(np.float64) - lowest), 0)
+    within = np.where(masked, unsure, e.error.bound(e.context()))
+    lost, shown = (np.where(masked, v, e.value).astype(e.value.dtype) for v in (lowest, value))
+    return [None, None, None, Near(lost, within, shown)]
