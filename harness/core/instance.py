@@ -44,6 +44,13 @@ class Arg:
     dynamic: tuple[int, ...] = ()
     encoding: str = ""
 
+    @property
+    def quantised(self) -> dict[str, Any]:
+        """``quant`` of a tensor that is quantised.  Raises ValueError for another."""
+        if self.quant is None:
+            raise ValueError(f"expected a quantised tensor, got {self.dtype.name} without scales")
+        return self.quant
+
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"dtype": self.dtype.name, "shape": list(self.shape)}
         if self.const:
@@ -91,6 +98,13 @@ class Node:
     outputs: list[str]
     attrs: dict[str, Any] = field(default_factory=dict)
     version: int | str | None = None
+
+    def value(self, slot: str) -> str:
+        """Name of the one value that a slot is given.  Raises TypeError for a slot of none or of many."""
+        name = self.inputs[slot]
+        if not isinstance(name, str):
+            raise TypeError(f"{self.op}: {slot}: expected one value, got {name!r}")
+        return name
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -186,6 +200,18 @@ class Instance:
     rule: str | None = None
     choices: list[int] | None = None
     reruns: tuple[dict[str, Arg | list[Arg]], ...] = ()
+
+    def tensor(self, slot: str) -> Arg:
+        """What a slot of one tensor is given.  Raises KeyError where it is not given, TypeError for a variadic slot."""
+        arg = self.args[slot]
+        if isinstance(arg, list):
+            raise TypeError(f"{self.key}: {slot}: expected one tensor, got {len(arg)}")
+        return arg
+
+    def tensors(self, slot: str) -> list[Arg]:
+        """What a variadic slot is given, or a slot of one tensor as a list of that; none where it is not given."""
+        arg = self.args.get(slot, [])
+        return arg if isinstance(arg, list) else [arg]
 
     @property
     def key(self) -> str:

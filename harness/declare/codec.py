@@ -20,6 +20,10 @@ from harness.generate.draw import Draw, T
 Version = Any
 
 
+def _no_blocks(*given: Any) -> Any:
+    raise TypeError("expected a call that can evaluate blocks")
+
+
 class Call:
     """One use of an op version, seen by decoders: attributes as written, arrays of the inputs.
 
@@ -48,11 +52,17 @@ class Call:
         self.quant = quant or {}
         self.outs = outs
         self.n_outs = n_outs
-        self.run = run
+        self.run: Callable[..., Any] = _no_blocks if run is None else run
 
     def has(self, name: str) -> bool:
         """Is the attribute written or the input given?"""
         return name in self.attrs or self.inputs.get(name) is not None
+
+    def declared(self, i: int) -> dict[str, Any]:
+        """What the model declares output ``i`` as.  Raises TypeError where it declares none."""
+        if self.outs is None:
+            raise TypeError(f"{self.version.key}: expected declared outputs")
+        return self.outs[i]
 
     def attr(self, name: str, default: Any = None) -> Any:
         """The attribute as written, else the schema's default, else ``default``."""

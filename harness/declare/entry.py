@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from harness.core.dtypes import DType
 from harness.core.errors import UsageError
 from harness.declare.codec import Call
-from harness.declare.semantics import Semantics
+from harness.declare.semantics import InvalidFn, Semantics
 from harness.generate.draw import Draw
 
 
@@ -44,14 +44,14 @@ class Spelling:
     names: dict[str, Any]
     fixed: dict[str, Any]
     out: Callable[[Call, list[Any]], list[Any]] | None
-    out_dtype: Callable[[Call, int], DType] | None
+    out_dtype: Callable[[Call, int], DType | None] | None
 
     def __init__(
         self,
         *,
         fixed: Mapping[str, Any] | None = None,
         out: Callable[[Call, list[Any]], list[Any]] | None = None,
-        out_dtype: Callable[[Call, int], DType] | None = None,
+        out_dtype: Callable[[Call, int], DType | None] | None = None,
         **names: Any,
     ) -> None:
         for name, value in (("names", names), ("fixed", dict(fixed or {})), ("out", out), ("out_dtype", out_dtype)):
@@ -107,10 +107,10 @@ class Checks:
     source: the clause in place of the meaning's.
     """
 
-    breaks: dict[str, Callable[[Draw], dict[str, Any]] | None] = field(default_factory=dict)
-    stated: dict[str, str | Callable[[Call], str]] = field(default_factory=dict)
-    agrees: dict[str, Callable[[Call], Any]] = field(default_factory=dict)
-    only: dict[str, Any] = field(default_factory=dict)
+    breaks: Mapping[str, InvalidFn | None] = field(default_factory=dict)
+    stated: Mapping[str, str | Callable[[Call], str]] = field(default_factory=dict)
+    agrees: Mapping[str, Callable[[Call], Any]] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
     ambiguous: Callable[[Call], Any] | None = None
     settles: str = ""
     error: Any = None

@@ -30,6 +30,11 @@ class Expected:
     context: Callable[[], Context]
     open: np.ndarray | None = None
 
+    @property
+    def real(self) -> np.ndarray:
+        """The result before it was rounded: ``wide``, or the value itself, widened, where that is exact."""
+        return widened(self.value) if self.wide is None else self.wide
+
 
 def context_of(
     call: Call,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.core import dims
@@ -119,7 +119,7 @@ def _contradicted(i: Instance, name: str) -> Instance | None:
     return _with_attr(i, name, [*said[:-1], said[-1] + 1] if isinstance(said, list) else said + 1)
 
 
-def _of_another_rank(i: Instance, d: Draw, shapes: dict[str, Any]) -> Instance | None:
+def _of_another_rank(i: Instance, d: Draw, shapes: Mapping[str, Any]) -> Instance | None:
     """One of the tensors whose shape is stated has an axis more, or one less than it needs, if it may have more."""
     given = [(a, pattern) for s, pattern in shapes.items() if isinstance(a := i.args.get(s), Arg)]
     if not given:

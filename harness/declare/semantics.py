@@ -65,6 +65,10 @@ class Semantics:
 
         return add
 
+    def underspecified(self, tensors: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
+        """What the text leaves open for these values; None where the meaning has no ``ambiguous`` predicate."""
+        return None if self.ambiguous is None else self.ambiguous(tensors, params)
+
     def error_of(self, i: int) -> Tolerance:
         return self.error[min(i, len(self.error) - 1)] if isinstance(self.error, tuple) else self.error
 

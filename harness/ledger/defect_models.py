@@ -54,7 +54,7 @@ class Turned(NamedTuple):
     raises ValueError where they cannot be.  shows: an answer of that kind, where the expected one is none."""
 
     expected: Expected
-    how: Callable[[np.ndarray], np.ndarray]
+    how: Callable[[Any], Any]  # of an array, or of the list of a sequence
     shows: Any = None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,9 @@ def conv(
             for t in np.ndindex(*k):
                 i = [o[a] * strides[a] - pads[a] + t[a] * dilations[a] for a in range(r)]
                 if all(0 <= i[a] < s[a] for a in range(r)):
-                    total = total + x[(batch, f // (m // groups) * (c // groups) + ch, *i)] * w[(f, ch, *t)]
+                    of_w: tuple[Any, ...] = (f, ch, *t)
+                    of_x: tuple[Any, ...] = (batch, f // (m // groups) * (c // groups) + ch, *i)
+                    total = total + x[of_x] * w[of_w]
         out[at] = total
     return out
 
@@ -120,7 +123,9 @@ def conv_transpose(
                         o = tuple(i[a] * strides[a] - begins[a] + t[a] * dilations[a] for a in range(r))
                         if all(0 <= o[a] < sizes[a] for a in range(r)):
                             at = (batch, ch // (c // groups) * per + f, *o)
-                            out[at] = out[at] + x[(batch, ch, *i)] * w[(ch, f, *t)]
+                            of_w: tuple[Any, ...] = (ch, f, *t)
+                            of_x: tuple[Any, ...] = (batch, ch, *i)
+                            out[at] = out[at] + x[of_x] * w[of_w]
     return out
 
 

@@ -23,10 +23,10 @@ class Plain:
         self.max_rank, self.min_rank, self.budget = max_rank, min_rank, budget
         self.empty = allow_empty and self.int(0, 19) == 19
 
-    def bool(self) -> bool:
+    def bool(self) -> Any:
         return self.int(0, 1) == 1
 
-    def chance(self, n: int) -> bool:
+    def chance(self, n: int) -> Any:
         return self.int(0, n - 1) == n - 1
 
     def pick(self, options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -97,7 +98,8 @@ def test_gather_nd_is_fancy_indexing() -> None:
         index = np.stack([rng.integers(-n, n, rows) for n in shape[batch : batch + k]], -1)
         want = np.empty((*rows, *shape[batch + k :]), x.dtype)
         for r in np.ndindex(*rows):
-            want[r] = x[(*r[:batch], *index[r])]
+            of_x: tuple[Any, ...] = (*r[:batch], *index[r])
+            want[r] = x[of_x]
         np.testing.assert_array_equal(native_ref.gather_nd(x, index, batch), want)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -195,7 +196,8 @@ def test_cumulative(name: str, exclusive: bool, reverse: bool) -> None:
             for i in np.ndindex(line.shape[:-1]):
                 for k in range(line.shape[-1]):
                     part = list(line[i][: k if exclusive else k + 1])
-                    want[(*i, k)] = plain.FOLDS[name](part)
+                    of_want: tuple[Any, ...] = (*i, k)
+                    want[of_want] = plain.FOLDS[name](part)
             want = np.moveaxis(want[..., ::-1] if reverse else want, -1, axis)
             if got.dtype.kind in "iu":
                 assert got.astype(object).tolist() == want.tolist()

@@ -17,7 +17,16 @@ BF16 = (np.dtype(ml_dtypes.bfloat16), 16, float(np.ldexp(2.0 - 2.0**-8, 127)))
 F32 = (np.dtype(np.float32), 32, float(np.ldexp(2.0 - 2.0**-24, 127)))
 FORMS = {"f16": F16, "bf16": BF16, "f32": F32}
 SHORT = (1.5, 0.75, -1.5, 2.5, 1.0, 0.0, 3.0, -0.625)
-PAIRS = [(1.5, 0.5), (0.5, 0.75), (-1.5, 1.25), (0.25, 0.375), (1.5, 1.0), (2.0, -0.75), (3.0, 0.25), (0.0, 1.5)]
+PAIRS: list[tuple[float, ...]] = [
+    (1.5, 0.5),
+    (0.5, 0.75),
+    (-1.5, 1.25),
+    (0.25, 0.375),
+    (1.5, 1.0),
+    (2.0, -0.75),
+    (3.0, 0.25),
+    (0.0, 1.5),
+]
 PARAMS: dict[str, list[tuple[float, ...]]] = {
     "elu": [(a,) for a in SHORT],
     "celu": [(abs(a),) for a in SHORT if a],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -27,19 +29,27 @@ def test_pool(seed: int) -> None:
     norms = {p: native.pool("lp", x, k, p=p, **kw) for p in (1, 2, 3)}
     for o, (seen, cells) in plain.windows(s, k, strides, dilations, pads, sizes).items():
         for b in np.ndindex(2, 2):
-            v = [float(x[(*b, *i)]) for i in seen]
+            v = [float(x[b][i]) for i in seen]
             if not seen:
-                assert at[(*b, *o)] == -1
-                assert np.isnan(mean[(*b, *o)])
-                assert float(top[(*b, *o)]) == (-128 if dtype is np.int8 else -np.inf)
+                of_at: tuple[Any, ...] = (*b, *o)
+                assert at[of_at] == -1
+                of_mean: tuple[Any, ...] = (*b, *o)
+                assert np.isnan(mean[of_mean])
+                of_top: tuple[Any, ...] = (*b, *o)
+                assert float(top[of_top]) == (-128 if dtype is np.int8 else -np.inf)
                 continue
-            assert float(top[(*b, *o)]) == max(v)
-            assert at[(*b, *o)] == np.ravel_multi_index(seen[v.index(max(v))], s)
+            of_top = (*b, *o)
+            assert float(top[of_top]) == max(v)
+            of_at = (*b, *o)
+            assert at[of_at] == np.ravel_multi_index(seen[v.index(max(v))], s)
             exact = sum(plain.Fraction(e) for e in v)
-            assert mean[(*b, *o)] == pytest.approx(float(exact / len(v)), rel=3e-16, abs=0)
-            assert with_pads[(*b, *o)] == pytest.approx(float(exact / cells), rel=3e-16, abs=0)
+            of_mean = (*b, *o)
+            assert mean[of_mean] == pytest.approx(float(exact / len(v)), rel=3e-16, abs=0)
+            of_with_pads: tuple[Any, ...] = (*b, *o)
+            assert with_pads[of_with_pads] == pytest.approx(float(exact / cells), rel=3e-16, abs=0)
             for p, y in norms.items():
-                assert y[(*b, *o)] == pytest.approx(sum(abs(e) ** p for e in v) ** (1 / p), rel=2e-15)
+                of_y: tuple[Any, ...] = (*b, *o)
+                assert y[of_y] == pytest.approx(sum(abs(e) ** p for e in v) ** (1 / p), rel=2e-15)
 
 
 def test_pool_nan_and_ties() -> None:

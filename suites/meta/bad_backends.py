@@ -27,7 +27,7 @@ class Short(np.ndarray):
 class Vast(np.ndarray):
     """One that says more than it is."""
 
-    shape = (1 << 40, 7)
+    shape = (1 << 40, 7)  # type: ignore[override]
     nbytes = 3
 
 

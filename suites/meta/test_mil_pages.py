@@ -87,7 +87,7 @@ def test_what_overflows_is_open_and_nothing_else(op: str, values: Any, right: li
 
 def test_the_limit_of_integers_is_an_integer() -> None:
     for inst in drawn("threshold/ios15"):
-        if inst.args["x"].dtype.kind == "i":
+        if inst.tensor("x").dtype.kind == "i":
             assert inst.attrs["alpha"] == int(inst.attrs["alpha"])
 
 
@@ -360,7 +360,7 @@ def test_a_negative_index_is_beyond_from_ios17_on() -> None:
     def indices(version: str) -> set[int]:
         v = dialect.versions[f"mil/scatter_along_axis/{version}"]
         made = [draw_invalid(v, "index-in-range", Prng(case_seed(3, v.key, i))) for i in range(60)]
-        return {int(n) for inst in made if inst is not None for n in inst.args["indices"].values or ()}
+        return {int(n) for inst in made if inst is not None for n in inst.tensor("indices").values or ()}
 
     assert -1 in indices("ios17")
     assert -1 not in indices("ios15")

@@ -38,7 +38,7 @@ def lanes_differ(inst: Instance) -> bool:
     if inst.attrs.get("mode") != "update":
         return False
     axis = inst.attrs.get("axis", 0)
-    at = np.moveaxis(np.where(at < 0, at + inst.args["data"].shape[axis], at), axis, -1)
+    at = np.moveaxis(np.where(at < 0, at + inst.tensor("data").shape[axis], at), axis, -1)
     rows = at.reshape(-1, at.shape[-1])
     return bool((rows != rows[:1]).any())
 
@@ -325,7 +325,7 @@ def test_only_the_boxes_that_survive_are_judged(version: str) -> None:
         box = (lambda b, m: (b, m, 0)) if old else (lambda b, m: (b, 0, m))
         assert seen(2, free, 77) != Verdict.MISMATCH
         assert seen(0, box(*free), 77.0) != Verdict.MISMATCH
-        gone = set(range(1, inst.args["boxes"].shape[1 if old else 2])) - set(index[free[0]].tolist())
+        gone = set(range(1, inst.tensor("boxes").shape[1 if old else 2])) - set(index[free[0]].tolist())
         for box_index in gone:  # removed for another, and selected all the same
             removed += 1
             assert seen(2, free, box_index) == Verdict.MISMATCH

@@ -58,7 +58,7 @@ def without_choices(inst: Instance) -> Instance:
 def test_the_output_shape_of_a_transposed_convolution_keeps_its_four_extents(i):
     v, inst = drawn("tflite/TRANSPOSE_CONV/3", i)
     small = smallest(v, without_choices(inst))
-    shape, x, w = small.args["output_shape"], small.args["input"].shape, small.args["weights"].shape
+    shape, x, w = small.args["output_shape"], small.tensor("input").shape, small.tensor("weights").shape
     assert shape.shape == (4,)
     assert len(x) == len(w) == 4
     assert (shape.values[0], shape.values[3]) == (x[0], w[0])
@@ -95,7 +95,7 @@ def test_a_mode_keeps_the_extent_that_it_asks_for():
         v, inst = drawn("onnx/DFT/17", i)
         if inst.attrs.get("inverse") and inst.attrs.get("onesided") and seen < 3:
             small = smallest(v, without_choices(inst), evaluations=200)
-            assert small.args["input"].shape[-1] == 2
+            assert small.tensor("input").shape[-1] == 2
             seen += 1
     assert seen == 3
 
@@ -104,19 +104,21 @@ def test_states_and_divisors_keep_their_range():
     """What is always zero stays zero (a state at the start), what is never zero does not become it."""
     v, inst = drawn("tflite/UNIDIRECTIONAL_SEQUENCE_RNN/1", 1)
     small = smallest(v, without_choices(inst), evaluations=200)
-    assert not any(small.args["hidden_state"].values)
-    assert small.args["hidden_state"].shape[0] == small.args["input"].shape[1 if small.attrs["time_major"] else 0]
+    assert not any(small.tensor("hidden_state").values)
+    assert small.tensor("hidden_state").shape[0] == small.tensor("input").shape[1 if small.attrs["time_major"] else 0]
     v, inst = drawn("tflite/DIV/1q", 1)
     small = smallest(v, without_choices(inst), evaluations=200)
-    assert all(x >= 1 for x in small.args["rhs"].values)
+    assert all(x >= 1 for x in small.tensor("rhs").values)
 
 
 def test_tied_extents_are_cut_together_and_the_rest_still_shrinks():
     """What is learnt is not more than what the generator does: a product of matrices comes down to one element."""
     v = toy.versions["toy/MatMul/1"]
-    inst = next(c.inst for i in range(50) if min((c := draw_case(v, 1, 3, i, invalid=False)).inst.args["x"].shape) > 2)
+    inst = next(
+        c.inst for i in range(50) if min((c := draw_case(v, 1, 3, i, invalid=False)).inst.tensor("x").shape) > 2
+    )
     small = smallest(v, without_choices(inst))
-    assert (small.args["x"].shape, small.args["y"].shape) == ((1, 1), (1, 1))
+    assert (small.tensor("x").shape, small.tensor("y").shape) == ((1, 1), (1, 1))
     known = Invariants(v, inst)
     cut = without_choices(inst)
     cut.args["x"].shape = (cut.args["x"].shape[0], cut.args["x"].shape[1] - 1)
@@ -205,7 +207,7 @@ def test_a_list_keeps_the_length_that_the_rank_asks_for():
         for i in range(6):
             v, inst = drawn(key, i)
             small = smallest(v, without_choices(inst), evaluations=200)
-            rank = len(small.args[slot].shape) - 2 * (slot == "X")
+            rank = len(small.tensor(slot).shape) - 2 * (slot == "X")
             assert {len(small.attrs[n]) for n in lists if n in small.attrs} <= {rank}
 
 
@@ -228,5 +230,5 @@ def test_a_constant_is_written_in_the_usual_way_unless_the_failure_takes_another
     assert encodings(smallest(v, without_choices(inst))) == ["", ""]
     for start in (inst, without_choices(inst)):
         small = smallest(v, start, lambda c: c.args["A"].encoding != "")
-        assert small.args["A"].encoding
-        assert not small.args["B"].encoding
+        assert small.tensor("A").encoding
+        assert not small.tensor("B").encoding

@@ -30,7 +30,7 @@ def drawn(op: str, count: int = DRAWS) -> list[Instance]:
 
 
 def rank(inst: Instance, slot: str = "x") -> int:
-    return len(inst.args[slot].shape)
+    return len(inst.tensor(slot).shape)
 
 
 def numbers(inst: Instance, slot: str) -> np.ndarray:
@@ -49,7 +49,7 @@ def below(inst: Instance) -> bool:
     if not inst.attrs.get("padToGivenOutputSizeMode"):
         return False
     a = inst.attrs.get("padAmounts") or numbers(inst, "pads_in").tolist()
-    return any(0 < v < inst.args["x"].shape[k // 2] for k, v in enumerate(a))
+    return any(0 < v < inst.tensor("x").shape[k // 2] for k, v in enumerate(a))
 
 
 def asked_at_the_end(inst: Instance) -> bool:

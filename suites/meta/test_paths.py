@@ -65,7 +65,7 @@ def test_onnxruntime_tells_whether_the_graph_was_rewritten() -> None:
     relu = _case("onnx/Relu/14", 17, X=(2, 3))
     assert _path("onnxruntime", relu) == "as written"
     constant = _case("onnx/Relu/14", 17, X=(2, 3))
-    constant.inst.args["X"].const = True
+    constant.inst.tensor("X").const = True
     assert _path("onnxruntime-all", constant) == "folded"
 
 

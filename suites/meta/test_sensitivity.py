@@ -181,5 +181,5 @@ def test_known_differences_hide_little(dialect):
         assert met > 400, (backend, hidden, met)
         assert hidden <= 0.05 * met, (backend, hidden, met)
     count = Counter((b, x.key, b in x.hidden) for x in s.sights if x.caught >= 0 for b in x.behind)
-    blind = {k[:2] for k, n in count.items() if k[2] and n > 3 and n > count[(*k[:2], False)]}
+    blind = {k[:2] for k, n in count.items() if k[2] and n > 3 and n > count[k[0], k[1], False]}
     assert blind <= BLIND, blind - BLIND

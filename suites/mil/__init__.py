@@ -61,7 +61,7 @@ class Mil(Dialect):
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Scalar parameters are rounded to the type that they have in the program."""
-        letters = version.schema.extra.get("attr_types")
+        letters: dict[str, Any] = version.schema.extra.get("attr_types") or {}
         carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)} if letters else ()
         free = []
         for name, value in inst.attrs.items() if letters else ():

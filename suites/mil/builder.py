@@ -89,7 +89,7 @@ class Writer:
         outer: dict[str, Any] = {}  # what the blocks of this instance see of the program around them
         slots = {s.name for s in schema.inputs}
         for slot, a in inst.args.items():
-            given = arrays.get(slot)
+            given: Any = arrays.get(slot)
             if slot not in slots and not isinstance(a, list):  # a tensor that only the blocks use
                 outer[slot] = self._arg(f"i{n}_{slot}", slot, None, a, given, ins)
                 continue
@@ -172,8 +172,9 @@ class Writer:
             args: dict[str, Any] = {}
             for slot, v in node.inputs.items():
                 if v is not None:
-                    many = isinstance(v, list)
-                    args[slot] = {"l": [self._ref(g, x, outer) for x in v]} if many else self._ref(g, v, outer)
+                    args[slot] = (
+                        {"l": [self._ref(g, x, outer) for x in v]} if isinstance(v, list) else self._ref(g, v, outer)
+                    )
             for name, v in node.attrs.items():
                 if not name.startswith("@"):
                     args[name] = self.attribute(schema, name, v, {}, outer)

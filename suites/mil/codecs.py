@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -106,6 +106,14 @@ def overflowing(exact: Callable[..., np.ndarray]) -> Callable[[Call], str | None
         return underspecified("integer overflow: the op set does not say what comes out", (wide < lo) | (wide > hi))
 
     return why
+
+
+@overload
+def ints(call: Call, name: str, default: Sequence[int]) -> tuple[int, ...]: ...
+
+
+@overload
+def ints(call: Call, name: str) -> tuple[int, ...] | None: ...
 
 
 def ints(call: Call, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:

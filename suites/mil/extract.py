@@ -171,7 +171,7 @@ def ours(name: str) -> str:
     return ("u" if m[1] else "i") + m[2] if m else name
 
 
-def _defaults(cls: type) -> dict[str, Any]:
+def _defaults(cls: Any) -> dict[str, Any]:
     """Defaults of a class: literals as they are, ``[v] * n`` as {"fill": v}, anything else as {"expr": source}."""
     out: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
@@ -180,7 +180,7 @@ def _defaults(cls: type) -> dict[str, Any]:
             continue
         for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(fn)))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "DefaultInputs":
-                out.update({k.arg: _literal(k.value) for k in node.keywords})
+                out.update({k.arg: _literal(k.value) for k in node.keywords if k.arg is not None})
     return out
 
 
@@ -217,7 +217,7 @@ def _registry() -> list[tuple[str, str, str, str, str, type]]:
     return sorted(rows, key=lambda r: (r[1], r[0], r[2]))
 
 
-def _row(op: str, domain: str, version: str, first: str, last: str, cls: type, doc: dict[str, Any]) -> dict[str, Any]:
+def _row(op: str, domain: str, version: str, first: str, last: str, cls: Any, doc: dict[str, Any]) -> dict[str, Any]:
     types = {k: _names(v) for k, v in getattr(cls, "type_domains", {}).items()}
     for key in (op, f"{op}@{version}"):
         types.update(EXTRA_TYPES.get(key, {}))
@@ -261,7 +261,7 @@ def _names(types: Any) -> list[str]:
 
 
 def _taken(
-    op: str, domain: str, cls: type, doc: dict[str, Any], types: dict[str, list[str]]
+    op: str, domain: str, cls: Any, doc: dict[str, Any], types: dict[str, list[str]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What a class declares that it takes: inputs and attributes."""
     inputs: list[dict[str, Any]] = []
@@ -354,7 +354,7 @@ def differences() -> list[dict[str, Any]]:
     rows = {(op, v): cls for op, _, v, _, _, cls in _registry()}
     out = []
     for doc in json.loads((HERE / "catalogue.json").read_text()):
-        cls = rows[doc["op"], doc["version"]]
+        cls: Any = rows[doc["op"], doc["version"]]
         spec, defaults = cls.input_spec.input_types, _defaults(cls)
 
         def add(name: str, what: str, ours_: Any, theirs: Any, doc: dict[str, Any] = doc) -> None:

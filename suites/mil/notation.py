@@ -15,7 +15,8 @@ def notation(inst: Instance) -> str:
     """``main[CoreML7](%x: (2, 3, fp16)) { %out = relu(x=%x) } -> (%out)``, one op a line, constants spelled where
     short.
     """
-    params, args = [], []
+    params: list[str] = []
+    args: list[str] = []
     for slot, a in inst.args.items():
         if isinstance(a, list):
             parts = [_arg(f"{slot}{i}", x, params) for i, x in enumerate(a)]

@@ -120,7 +120,8 @@ def _block_graph(b: dict[str, Any], h: dict[str, Any], consts: list[np.ndarray])
         return name
 
     for i, (op, args, outs) in enumerate(b["ops"]):
-        inputs, attrs = {}, {}
+        inputs: dict[str, str | list[str] | None] = {}
+        attrs: dict[str, Any] = {}
         for slot, r in args.items():
             if "b" in r:
                 attrs[slot] = _block_graph(r["b"], h, consts)

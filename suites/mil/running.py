@@ -51,7 +51,7 @@ def _settle_node(dialect: Any, g: Graph, node: Node, opset: Any) -> None:
     schema = dialect.effective(node.op, opset, node.attrs.get("@domain", "")).schema
     for slot in list(node.inputs):
         a, name = schema.attrs.get(slot), node.inputs[slot]
-        if a is None:
+        if a is None or name is None:
             continue
         names = name if isinstance(name, list) else [name]
         if any(n not in g.consts for n in names):

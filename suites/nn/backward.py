@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError, Unsupported
+from harness.core.instance import Graph
 from harness.declare import Call
 from suites.nn import dialect, layers, schemas, weights
 from suites.nn.wire import Message
@@ -117,9 +118,14 @@ def _softmax(name: str, body: Message) -> Any:
 # -- convolutions
 
 
+def _last(at: Any) -> tuple[Any, ...]:
+    """The index of the last axes."""
+    return (..., *at)
+
+
 def _convolution(name: str, body: Message) -> Any:
     s = schemas.of_layer("convolution", body)
-    attrs, _ = layers.decode(s, body, lambda net: None)
+    attrs, _ = layers.decode(s, body, lambda net: Graph())
     version = dialect.effective(s.op, 1)
     held = _held(name, s.op, body, lambda a: attrs.get(a, s.attrs[a].default))
     turned = s.op.endswith(".isDeconvolution")
@@ -176,12 +182,12 @@ def _convolution(name: str, body: Message) -> Any:
             y = np.zeros((len(flat), g, k.shape[1], *full))
             blocks = k.reshape(g, -1, *k.shape[1:])  # [groups, in, out / groups, *]
             for at, where in places:
-                y[(..., *where)] += np.einsum("ngchw,gcm->ngmhw", by_group(flat, g), blocks[(..., *at)])
+                y[_last(where)] += np.einsum("ngchw,gcm->ngmhw", by_group(flat, g), blocks[_last(at)])
             y = cut(y.reshape(len(flat), -1, *full), sizes, begin)
         else:
             wide, blocks = spread(flat, full, begin), k.reshape(g, -1, *k.shape[1:])  # [groups, out, in / groups, *]
             y = sum(
-                np.einsum("ngchw,gmc->ngmhw", by_group(wide, g)[(..., *where)], blocks[(..., *at)])
+                np.einsum("ngchw,gmc->ngmhw", by_group(wide, g)[_last(where)], blocks[_last(at)])
                 for at, where in places
             )
             y = y.reshape(len(flat), -1, *y.shape[3:])
@@ -198,15 +204,15 @@ def _convolution(name: str, body: Message) -> Any:
         if turned:
             wide, gx = spread(gy, full, begin), np.zeros(by_group(flat, g).shape)
             for at, where in places:
-                seen = by_group(wide, g)[(..., *where)]
-                found[(..., *at)] = np.einsum("ngchw,ngmhw->gcm", by_group(flat, g), seen)
-                gx += np.einsum("ngmhw,gcm->ngchw", seen, blocks[(..., *at)])
+                seen = by_group(wide, g)[_last(where)]
+                found[_last(at)] = np.einsum("ngchw,ngmhw->gcm", by_group(flat, g), seen)
+                gx += np.einsum("ngmhw,gcm->ngchw", seen, blocks[_last(at)])
             gx = gx.reshape(flat.shape)
         else:
             wide, back = spread(flat, full, begin), np.zeros(by_group(spread(flat, full, begin), g).shape)
             for at, where in places:
-                found[(..., *at)] = np.einsum("ngchw,ngmhw->gmc", by_group(wide, g)[(..., *where)], by_group(gy, g))
-                back[(..., *where)] += np.einsum("ngmhw,gmc->ngchw", by_group(gy, g), blocks[(..., *at)])
+                found[_last(at)] = np.einsum("ngchw,ngmhw->gmc", by_group(wide, g)[_last(where)], by_group(gy, g))
+                back[_last(where)] += np.einsum("ngmhw,gmc->ngchw", by_group(gy, g), blocks[_last(at)])
             gx = cut(back.reshape(len(flat), -1, *full), flat.shape[2:], begin)
         return gx.reshape(x.shape), {"weights": found.reshape(k.shape), "bias": gy.sum((0, 2, 3))}
 

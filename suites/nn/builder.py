@@ -101,7 +101,7 @@ def _place(b: Network, k: int, inst: Instance, arrays: dict[str, Any], lift: boo
         if arg is None:
             continue
         many = isinstance(arg, list)
-        for j, a in enumerate(arg if many else [arg]):
+        for j, a in enumerate(arg if isinstance(arg, list) else [arg]):
             name = f"i{k}_{slot.name}" + (f"_{j}" if many else "")
             value = arrays[slot.name][j] if many else arrays[slot.name]
             if a.const:

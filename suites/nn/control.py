@@ -82,7 +82,7 @@ def place(b: Network, prefix: str, inst: Instance, names: dict[str, list[str]]) 
 def _rename(g: Graph, name: Callable[[str], str]) -> Graph:
     out = Graph()
     for n in g.nodes:
-        inputs = {
+        inputs: dict[str, str | list[str] | None] = {
             k: [name(x) for x in v] if isinstance(v, list) else name(v) for k, v in n.inputs.items() if v is not None
         }
         out.nodes.append(Node(n.op, inputs, [name(o) for o in n.outputs], _renamed(n.attrs, name), n.version))
@@ -91,7 +91,7 @@ def _rename(g: Graph, name: Callable[[str], str]) -> Graph:
 
 def _renamed(attrs: dict[str, Any], name: Callable[[str], str]) -> dict[str, Any]:
     """Parameters with the blobs renamed that they name, in nested networks too."""
-    out = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in attrs.items()}
+    out: dict[str, Any] = {k: _rename(v, name) if isinstance(v, Graph) else v for k, v in attrs.items()}
     if out.get("conditionVar"):
         out["conditionVar"] = name(out["conditionVar"])
     return out

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -78,21 +78,22 @@ class Nn(Dialect):
         """An input too many, where all inputs are counted; more tensors described than a layer has inputs; a list with
         an entry too many, where its length is stated; a weight with a number too few, where a size is stated: of a
         recurrent cell, one weight of each kind."""
-        s, out = version.schema, {}
+        s = version.schema
+        out: dict[str, Any] = {}
         if not any(x.variadic for x in s.inputs if not x.const) and version.op not in control.OPS:
             out["input-count"] = lambda d: _crowded(lambda: version.draw(d.engine), s)
         if version.op not in control.OPS:
             out["tensor-per-input"] = lambda d: _marked(version.draw(d.engine), "@tensors", "one more")
         for name, size in layers.lengths(s).items():
             more = [1] * (1 + (size == 4))  # borders come in pairs
-            out[f"list-length:{name}"] = lambda d, n=name, m=more: _longer(lambda: version.draw(d.engine), s, n, m)
+            out[f"list-length:{name}"] = partial(_longer, version, s, name, more)
         parts: set[str] = set()
         for slot in s.inputs:
             part = weights.cell_part(slot.name)
             if slot.const and ((s.op, slot.name) in weights.SHAPES or (part and part not in parts)):
                 name = slot.name
                 parts.add(part or "")
-                out[f"weight-count:{name}"] = lambda d, n=name: _short(lambda: version.draw(d.engine), s, n)
+                out[f"weight-count:{name}"] = partial(_short, version, s, name)
         if "int8DynamicQuantize" in s.attrs:
             out["int8-bias"] = lambda d: _dynamic_with_bias(lambda: version.draw(d.engine), d)
             out["int8-weights"] = lambda d: _dynamic_of_floats(lambda: version.draw(d.engine))
@@ -118,7 +119,8 @@ class Nn(Dialect):
         s = version.schema
         if not d.breaking and d.chance(self._ignored_chance):
             ignored.add(s, inst, d)
-        plain = [a for n, a in inst.args.items() if not s.input(n).const for a in (a if isinstance(a, list) else [a])]
+        consts = {x.name for x in s.inputs if x.const}
+        plain = [a for n, a in inst.args.items() if n not in consts for a in (a if isinstance(a, list) else [a])]
         ranks = {len(a.shape) for a in plain}
         vector = s.op == "innerProduct" or s.op.startswith(("activation.", "unary."))  # [C] becomes [1, 1, C, 1, 1]
         if (
@@ -145,7 +147,7 @@ class Nn(Dialect):
         if not d.breaking and version.op not in control.OPS:
             if plain and "@mapping" not in inst.attrs and d.chance(self._described_chance):
                 inst.attrs["@tensors"] = d.pick(("ranks", "shapes", "unknown"))
-            if any(s.input(n).const for n in inst.args) and d.chance(self._described_chance):
+            if any(n in consts for n in inst.args) and d.chance(self._described_chance):
                 inst.attrs["@updatable"] = True
         return inst
 
@@ -235,11 +237,11 @@ def _attr_of(inst: Instance, s: OpSchema) -> weights.Attrs:
     return lambda name: inst.attrs.get(name, s.attrs[name].default)
 
 
-def _short(drawn: Callable[[], Instance], s: OpSchema, slot: str) -> Instance | None:
+def _short(version: OpVersion, s: OpSchema, slot: str, d: Draw) -> Instance | None:
     """None where the weight is absent, ignored, quantised, or a single number (none at all may be a weight that is left
     out), draw after draw."""
     for _ in range(4):
-        inst = drawn()
+        inst = version.draw(d.engine)
         a = inst.args.get(slot)
         if not isinstance(a, Arg) or a.quant or math.prod(a.shape) < 2 or slot in ignored.unused(s, inst):
             continue
@@ -248,10 +250,10 @@ def _short(drawn: Callable[[], Instance], s: OpSchema, slot: str) -> Instance | 
     return None
 
 
-def _longer(drawn: Callable[[], Instance], s: OpSchema, name: str, more: list[int]) -> Instance | None:
+def _longer(version: OpVersion, s: OpSchema, name: str, more: list[int], d: Draw) -> Instance | None:
     """None where the list is left out or ignored, draw after draw."""
     for _ in range(8):
-        inst = drawn()
+        inst = version.draw(d.engine)
         if inst.attrs.get(name) and name not in ignored.unused(s, inst):
             return _marked(inst, name, [*inst.attrs[name], *more])
     return None

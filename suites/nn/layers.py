@@ -51,7 +51,7 @@ def activation(text: str) -> Message:
 
 def activation_text(params: Message) -> str:
     """Text of ActivationParams; raises FormatError for one that carries weights."""
-    (name, body), *_ = params.items() or [("linear", {})]
+    (name, body), *_ = list(params.items()) or [("linear", {})]
     fields = wire.fields(wire.fields("ActivationParams")[name][1][1:])
     if any(kind == "@WeightParams" for _, kind, _, _ in fields.values()):
         raise FormatError(f"activation {name} inside another layer")

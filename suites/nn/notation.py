@@ -10,7 +10,8 @@ from harness.declare.schema import OpSchema
 
 def text(s: OpSchema, inst: Instance) -> str:
     """Several lines: the signature, then one parameter a line."""
-    ins, held = [], []
+    ins: list[str] = []
+    held: list[str] = []
     for slot in s.inputs:
         a = inst.args.get(slot.name)
         if a is None:

@@ -29,7 +29,7 @@ def load(model: Any) -> Message:
         model = Path(model).read_bytes()
     if not isinstance(model, (bytes, bytearray, memoryview)):
         raise FormatError(f"nn model: expected bytes, a path or a specification, got {type(model).__name__}")
-    return wire.decode("Model", model)
+    return wire.decode("Model", bytes(model) if isinstance(model, bytearray) else model)
 
 
 def parse(model: Any) -> Graph:

@@ -55,7 +55,7 @@ def with_meaning(ambiguous: Callable[[Call], Any], meaning: Semantics) -> Callab
 
     def unclear(call: Call) -> Any:
         assert meaning.ambiguous is not None
-        return gathered(ambiguous(call), meaning.ambiguous(*call.version.decode(call)))
+        return gathered(ambiguous(call), meaning.underspecified(*call.version.decode(call)))
 
     return unclear
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ CASES = 4
 KEYS = sorted(dialect.versions)
 
 
-def fed(model, arrays):
+def fed(model: Any, arrays: Any) -> dict[str, Any]:
     return {n: arrays[s] if j is None else arrays[s][j] for n, s, j in model.inputs[0]}
 
 
@@ -73,7 +75,7 @@ def test_layers_side_by_side() -> None:
                 np.testing.assert_array_equal(next(got), e.value, err_msg=inst.op)
 
 
-def _floor(spec) -> int:
+def _floor(spec: Any) -> int:
     """Specification version that Model.proto and coremltools ask for the use that a model makes of its layers."""
     from coremltools.converters.mil._deployment_compatibility import iOS14Features
 
@@ -88,7 +90,7 @@ def _floor(spec) -> int:
     return least
 
 
-def _set_fields(message) -> set[str]:
+def _set_fields(message: Any) -> set[str]:
     """Names of the fields that a message and what it holds set."""
     out = set()
     for field, value in message.ListFields():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,15 +12,22 @@ from harness.core.errors import FormatError, RuleError, Unsupported, UsageError
 from suites.nn import dialect, run_model, weights, wire
 
 
-def feature(name, shape, kind="FLOAT32"):
+def feature(name: str, shape: Any, kind: Any = "FLOAT32") -> dict[str, Any]:
     return {"name": name, "type": {"multiArrayType": {"shape": list(shape), "dataType": kind}}}
 
 
-def layer(kind, ins, outs, **params):
+def layer(kind: Any, ins: Any, outs: Any, **params: Any) -> dict[str, Any]:
     return {"name": outs[0] if outs else kind, "input": ins, "output": outs, kind: params}
 
 
-def model(layers, inputs, outputs, version=5, mapping="EXACT_ARRAY_MAPPING", **network):
+def model(
+    layers: Any,
+    inputs: Any,
+    outputs: Any,
+    version: int = 5,
+    mapping: str = "EXACT_ARRAY_MAPPING",
+    **network: Any,
+) -> Any:
     return wire.encode(
         "Model",
         {
@@ -28,14 +38,14 @@ def model(layers, inputs, outputs, version=5, mapping="EXACT_ARRAY_MAPPING", **n
     )
 
 
-def x(*shape):
+def x(*shape: Any) -> Any:
     return np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
 
 @pytest.mark.parametrize(
     ("given", "seen"), [((4,), (1, 1, 4, 1, 1)), ((2, 3, 4), (1, 1, 2, 3, 4)), ((5, 2, 2, 3, 4), (5, 2, 2, 3, 4))]
 )
-def test_rank5_mapping(given, seen) -> None:
+def test_rank5_mapping(given: Any, seen: Any) -> None:
     declared = given[-3:] if len(given) == 5 else given
     m = model(
         [layer("copy", ["x"], ["y"])], [feature("x", declared)], [feature("y", ())], mapping="RANK5_ARRAY_MAPPING"
@@ -60,13 +70,13 @@ def test_inputs_by_order_and_a_missing_one() -> None:
         run_model(m, {"a": x(2)})
 
 
-def image(name, color, h, w):
+def image(name: str, color: Any, h: Any, w: Any) -> dict[str, Any]:
     return {"name": name, "type": {"imageType": {"height": h, "width": w, "colorSpace": color}}}
 
 
 @pytest.mark.parametrize(("color", "order"), [("RGB", (10, 20, 30)), ("BGR", (30, 20, 10))])
 @pytest.mark.parametrize(("mapping", "lead"), [("RANK5_IMAGE_MAPPING", 2), ("RANK4_IMAGE_MAPPING", 1)])
-def test_images_are_scaled_by_colour(color, order, mapping, lead) -> None:
+def test_images_are_scaled_by_colour(color: Any, order: Any, mapping: Any, lead: Any) -> None:
     scaler = {"channelScale": 2.0, "redBias": 10.0, "greenBias": 20.0, "blueBias": 30.0}
     m = model(
         [layer("copy", ["x"], ["y"])],
@@ -121,11 +131,11 @@ def test_declared_output_types() -> None:
     assert run_model(m, {"x": x(3)})[0].dtype == np.int32
 
 
-def net(*layers):
+def net(*layers: Any) -> dict[str, Any]:
     return {"layers": list(layers)}
 
 
-def loop(**params):
+def loop(**params: Any) -> Any:
     return layer("loop", params.pop("ins", []), [], **params)
 
 
@@ -133,7 +143,7 @@ COUNT = [layer("loadConstantND", [], ["i"], shape=[1], data={"floatValue": [0.0]
 NEXT = (layer("add", ["i"], ["n"], alpha=1.0), layer("copy", ["n"], ["i"]))
 
 
-def run_loop(one, out="i"):
+def run_loop(one: Any, out: str = "i") -> Any:
     m = model(
         [*COUNT, layer("loadConstantND", [], ["k"], shape=[1], data={"floatValue": [3.0]}), one],
         [feature("x", (1,))],
@@ -166,7 +176,7 @@ def test_break_and_continue_act_on_the_innermost_loop() -> None:
     assert run_loop(loop(maxLoopIterations=2, bodyNetwork=net(*twice))) == 22
 
 
-def test_a_loop_that_does_not_end_is_named(monkeypatch) -> None:
+def test_a_loop_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("suites.nn.interpret.LIMIT", 1000)
     forever = net(layer("lessThan", ["i"], ["go"], alpha=5.0))
     with pytest.raises(Exception, match="still running"):
@@ -205,7 +215,7 @@ def test_weights_that_do_not_fit_are_named() -> None:
         run_model(model([short], [feature("x", (3,))], [feature("y", ())]), {"x": x(3)})
 
 
-def _product(**more):
+def _product(**more: Any) -> Any:
     body = {"inputChannels": 2, "outputChannels": 1, "weights": {"floatValue": [1.0, 2.0]}, **more}
     return model([layer("innerProduct", ["x"], ["y"], **body)], [feature("x", (1, 2))], [feature("y", ())])
 
@@ -218,7 +228,7 @@ def test_a_bias_has_as_many_numbers_as_there_are_outputs_and_none_where_it_is_of
 
 
 def test_what_a_layer_of_a_network_may_not_say() -> None:
-    def run(kind, given, **params):
+    def run(kind: Any, given: Any, **params: Any) -> Any:
         return run_model(
             model([layer(kind, ["x"], ["y"], **params)], [feature("x", given)], [feature("y", ())]), [x(*given)]
         )
@@ -231,7 +241,7 @@ def test_what_a_layer_of_a_network_may_not_say() -> None:
         run("split", (2, 2, 2), nOutputs=2)
 
 
-def test_a_network_made_by_the_official_builder(tmp_path) -> None:
+def test_a_network_made_by_the_official_builder(tmp_path: Path) -> None:
     """Convolution, activation, pooling, flatten, inner product: against NumPy, from a file."""
     import coremltools as ct
     from coremltools.models import datatypes
@@ -263,7 +273,7 @@ def test_a_network_made_by_the_official_builder(tmp_path) -> None:
     assert seen == ["convolution", "activation.ReLU", "pooling.MAX", "flatten", "innerProduct"]
 
 
-def converted(program):
+def converted(program: Any) -> Any:
     """The specification that coremltools lowers a program to."""
     import coremltools as ct
 
@@ -275,7 +285,7 @@ def test_control_flow_that_coremltools_lowered() -> None:
     from coremltools.converters.mil import Builder as mb
 
     @mb.program(input_specs=[mb.TensorSpec(shape=(2, 3)), mb.TensorSpec(shape=(1,))])
-    def program(x, n):
+    def program(x: Any, n: int) -> Any:
         _, a = mb.while_loop(
             _cond=lambda i, a: mb.squeeze(x=mb.less(x=i, y=n)),
             _body=lambda i, a: (mb.add(x=i, y=1.0), mb.add(x=mb.mul(x=a, y=2.0), y=1.0)),
@@ -303,7 +313,7 @@ def test_a_small_network_that_coremltools_lowered() -> None:
     q, one = rng.standard_normal((4, 4)).astype(np.float32), np.ones(4, np.float32)
 
     @mb.program(input_specs=[mb.TensorSpec(shape=(1, 3, 9, 9))])
-    def program(x):
+    def program(x: Any) -> Any:
         y = mb.conv(x=x, weight=w, bias=b, strides=[2, 2], pad_type="custom", pad=[1, 1, 1, 1])
         y = mb.relu(x=mb.batch_norm(x=y, mean=mean, variance=var, gamma=one, beta=0 * one, epsilon=1e-3))
         y = mb.avg_pool(x=y, kernel_sizes=[2, 2], strides=[1, 1], pad_type="valid")
@@ -366,7 +376,7 @@ def test_a_transposed_convolution_of_volumes_that_coremltools_lowered() -> None:
     v = rng.standard_normal((1, 4, 3, 4, 2)).astype(np.float32)
 
     @mb.program(input_specs=[mb.TensorSpec(shape=v.shape)])
-    def program(x):
+    def program(x: Any) -> Any:
         return mb.conv_transpose(
             x=x, weight=w, pad=[2, 0, 0, 1, 1, 0], pad_type="custom", strides=[2, 1, 1], dilations=[1, 1, 1], groups=2
         )
@@ -388,7 +398,7 @@ def test_a_transposed_convolution_of_volumes_that_coremltools_lowered() -> None:
         (layer("copy", ["i"], ["i"]), "names-distinct"),
     ],
 )
-def test_what_must_be_present_is_missed_by_name(one, rule) -> None:
+def test_what_must_be_present_is_missed_by_name(one: Any, rule: str) -> None:
     """BranchLayerParams.ifBranch "must be present", LoopLayerParams.bodyNetwork too; a copy has two distinct names."""
     with pytest.raises(RuleError, match=rule):
         run_loop(one)
@@ -405,7 +415,7 @@ def test_a_custom_layer_is_read_and_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("kind", ["innerProduct", "batchedMatmul"])
-def test_int8_weights_are_multiplied_by_their_scale(kind) -> None:
+def test_int8_weights_are_multiplied_by_their_scale(kind: Any) -> None:
     """Of a layer that quantises its input dynamically; 8 bits, one scale and no bias, as coremltools wants them."""
     codes, quantization = np.array([[1, -3, 5], [100, 2, -128]], np.int8), {"numberOfBits": 8}
     sizes = {
@@ -413,7 +423,7 @@ def test_int8_weights_are_multiplied_by_their_scale(kind) -> None:
         "batchedMatmul": {"weightMatrixFirstDimension": 3, "weightMatrixSecondDimension": 2},
     }[kind]
 
-    def network(**linear):
+    def network(**linear: Any) -> Any:
         w = {"int8RawValue": codes.tobytes(), "quantization": {**quantization, "linearQuantization": linear}}
         ip = layer(kind, ["x"], ["y"], weights=w, int8DynamicQuantize=True, **sizes)
         return model([ip], [feature("x", (3,))], [feature("y", (2,))])

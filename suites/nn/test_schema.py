@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ UNDECLARED = {"custom": "its meaning is code that the application brings along"}
 
 
 @pytest.fixture(scope="module")
-def page() -> list[tuple[str, str, str, str, str, list[str]]]:
+def page() -> list[tuple[Any, ...]]:
     """(kind, name, number, message, minimum specification, fields) of every line of the digest."""
     out = []
     for line in (HERE / "catalogue.txt").read_text().splitlines():
@@ -45,7 +46,7 @@ def _field(text: str) -> tuple[str, int, str, bool, str | None]:
     return name, int(number), kind.rstrip("*"), kind.endswith("*"), oneof or None
 
 
-def test_every_message_of_the_page_has_the_same_fields(page) -> None:
+def test_every_message_of_the_page_has_the_same_fields(page: Any) -> None:
     bad, seen = [], 0
     for kind, _, _, message, _, fields in page:
         if kind == "enum" or message in ("-",):
@@ -67,13 +68,13 @@ def test_every_message_of_the_page_has_the_same_fields(page) -> None:
     assert bad == []
 
 
-def test_fields_that_the_page_lacks_are_known(page) -> None:
+def test_fields_that_the_page_lacks_are_known(page: Any) -> None:
     listed = {(m, _field(f)[0]) for kind, _, _, m, _, fields in page if kind != "enum" for f in fields}
     messages = {m for kind, _, _, m, *_ in page if kind != "enum"}
     assert {f"{m}.{f}" for m in messages for f in wire.fields(m) if (m, f) not in listed} == set(ADDED)
 
 
-def test_every_layer_and_activation_of_the_page_is_in_the_schema(page) -> None:
+def test_every_layer_and_activation_of_the_page_is_in_the_schema(page: Any) -> None:
     layers = {(s.extra["layer"], str(s.extra["field"]), s.extra["message"]) for s in dialect.schemas}
     assert {(n, number, m) for kind, n, number, m, *_ in page if kind == "layer"} == layers
     assert len(layers) == 158
@@ -81,14 +82,14 @@ def test_every_layer_and_activation_of_the_page_is_in_the_schema(page) -> None:
     assert {f"activation.{n}" for kind, n, *_ in page if kind == "activation"} <= ops
 
 
-def test_specification_versions_are_those_of_the_page(page) -> None:
+def test_specification_versions_are_those_of_the_page(page: Any) -> None:
     spec = {s.extra["layer"]: s.extra["min_spec"] for s in dialect.schemas}
     for kind, name, _, _, least, _ in page:
         if kind == "layer":
             assert spec[name] == (1 if least == "-" else int(least)), name
 
 
-def test_enums_are_those_of_the_page(page) -> None:
+def test_enums_are_those_of_the_page(page: Any) -> None:
     enums = {k.split(".")[-1]: v for k, v in json.loads((HERE / "messages.json").read_text())["enums"].items()}
     for kind, name, _, _, _, members in page:
         if kind == "enum" and name.split(".")[-1] in enums:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,20 +15,20 @@ from suites.nn import dialect, wire
 
 
 @pytest.fixture(scope="module")
-def model_class():
+def model_class() -> Any:
     from coremltools.proto import Model_pb2
 
     return Model_pb2.Model
 
 
-def models(count: int):
+def models(count: int) -> Iterator[Any]:
     for key, v in dialect.versions.items():
         for i in range(count):
             inst = v.draw(Prng(case_seed(11, key, i)))
             yield key, dialect.build([inst], [arrays_of(inst)]).data
 
 
-def test_the_official_classes_read_every_layer_the_same(model_class) -> None:
+def test_the_official_classes_read_every_layer_the_same(model_class: Any) -> None:
     """Parsing and writing again with the official classes gives bytes that we read as the same message."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -39,7 +42,7 @@ def test_the_official_classes_read_every_layer_the_same(model_class) -> None:
         assert layer.WhichOneof("layer") is not None, key
 
 
-def _plain(v):
+def _plain(v: Any) -> Any:
     if isinstance(v, dict):
         return {k: _plain(x) for k, x in v.items()}
     if isinstance(v, np.ndarray):
@@ -54,7 +57,7 @@ def test_our_own_round_trip_is_stable() -> None:
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 2**31 - 1, -1, -(2**31), 2**63 - 1, -(2**63)])
-def test_integers(model_class, value: int) -> None:
+def test_integers(model_class: Any, value: int) -> None:
     data = wire.encode("GatherLayerParams", {"axis": value})
     assert wire.decode("GatherLayerParams", data) == ({"axis": value} if value else {})
 
@@ -84,7 +87,7 @@ def test_truncated_bytes_are_a_format_error(cut: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 40, b"not a model at all", 7, None])
-def test_what_is_no_model_is_a_format_error(data) -> None:
+def test_what_is_no_model_is_a_format_error(data: Any) -> None:
     with pytest.raises(FormatError):
         dialect.parse(data)
 
@@ -119,7 +122,7 @@ def test_damaged_bytes_are_refused_or_read_but_never_raise_anything_else() -> No
     assert min(outcomes.values()) > 100
 
 
-def _drawn(key: str, want: dict[str, str | bool]):
+def _drawn(key: str, want: dict[str, str | bool]) -> Any:
     v = dialect.versions[key]
     for i in range(400):
         inst = v.draw(Prng(case_seed(31, key, i)))
@@ -135,7 +138,7 @@ def test_a_layer_may_say_ranks_and_shapes_of_its_inputs(said: str) -> None:
     model = wire.decode("Model", dialect.build([inst], [arrays_of(inst)]).data)
     layer = model["neuralNetwork"]["layers"][-1]
     (tensor,) = layer["inputTensor"]
-    shape = list(inst.args["x"].shape)
+    shape = list(inst.tensor("x").shape)
     assert tensor["rank"] == 5
     assert list(tensor.get("dimValue", ())) == {"ranks": [], "shapes": shape, "unknown": [-1] * 5}[said]
     for wrong, rule in (([tensor, tensor], "tensor-per-input"), ([{**tensor, "dimValue": [1]}], "dims-per-rank")):
@@ -163,7 +166,7 @@ def test_weights_of_three_dimensional_convolutions_are_quantised_too(key: str) -
     v, seen = dialect.versions[key], set()
     for i in range(200):
         inst = v.draw(Prng(case_seed(31, key, i)))
-        q = inst.args["weights"].quant
+        q = inst.tensor("weights").quant
         if q and "scale" in q:
             assert len(q["scale"]) in (1, inst.attrs["outputChannels"])
             seen.add(len(q["scale"]) > 1)

@@ -177,6 +177,7 @@ def _decode(message: str, data: memoryview) -> Message:
     known = _by_number(message)
     out: Message = {}
     at, end = 0, len(data)
+    raw: Any
     while at < end:
         tag, at = _read(data, at)
         number, wire = tag >> 3, tag & 7

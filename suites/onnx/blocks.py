@@ -183,7 +183,8 @@ class Block:
             return self.step(v, out)
         sides = {}
         for side in ("then_branch", "else_branch"):
-            name, consts = f"{side[0]}_{out}", {}
+            name = f"{side[0]}_{out}"
+            consts: dict[str, np.ndarray] = {}
             node = step(d, v.dtype, v.shape, v.name, name, consts)
             sides[side] = Graph([], [node], [name], consts, {"out_types": {name: v.dtype.name}})
         return self.node("If", {"cond": cond}, out, **sides)

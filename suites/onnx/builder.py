@@ -153,7 +153,7 @@ def encode_graph(g: Graph, opset: int, name: str = "body", outer: dict[str, str]
     return proto.graph(name, nodes, inputs, outputs, consts)
 
 
-def _block_type(arg: Arg, name: str) -> Message:
+def _block_type(arg: Arg, name: str) -> Message | bytes:
     t = arg_type(arg, name)
     if t.kind == "tensor" and -1 in arg.shape:  # unknown extents of a block's input
         t = Type("tensor", t.dtype, tuple(None if n < 0 else n for n in arg.shape))
@@ -279,7 +279,7 @@ def _renamed(op: str, attrs: dict[str, Any], names: dict[str, str]) -> dict[str,
     """The attributes with the tensors that a Gradient names called as in the model."""
     if op != "Gradient":
         return attrs
-    lists = {k: [names.get(x, x) for x in attrs[k]] for k in ("xs", "zs") if k in attrs}
+    lists: dict[str, Any] = {k: [names.get(x, x) for x in attrs[k]] for k in ("xs", "zs") if k in attrs}
     return {**attrs, **lists, **({"y": names.get(attrs["y"], attrs["y"])} if "y" in attrs else {})}
 
 
@@ -313,7 +313,7 @@ def type_of(value: Any, dtype: DType) -> Type | None:
     return None
 
 
-def _output_type(hit: tuple[str, DType], rank: int | None = None) -> Message:
+def _output_type(hit: tuple[str, DType], rank: int | None = None) -> Message | bytes:
     container, dtype = hit
     if not container:
         return proto.tensor_type(CODES[dtype.name], None if rank is None else (None,) * rank)

@@ -35,7 +35,7 @@ def said_at(inst: Instance, other: OpVersion) -> Instance | None:
     s = other.schema
     if any(k not in s.attrs for k in inst.attrs):
         return None
-    if any(s.attrs[k].enum and v not in s.attrs[k].enum for k, v in inst.attrs.items()):
+    if any(v not in (s.attrs[k].enum or (v,)) for k, v in inst.attrs.items()):
         return None
     if any(a.required and a.name not in inst.attrs for a in s.attrs.values()):
         return None

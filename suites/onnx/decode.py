@@ -374,7 +374,7 @@ def unpack(raw: Any, bits: int, size: int, signed: bool) -> np.ndarray:
         rows = np.unpackbits(data, count=6 * size, bitorder="little").reshape(size, 6)
         return np.packbits(rows, axis=1, bitorder="little")[:, 0]
     per = 8 // bits
-    out = np.empty(data.size * per, np.uint8)
+    out: np.ndarray = np.empty(data.size * per, np.uint8)
     for i in range(per):
         out[i::per] = (data >> np.uint8(i * bits)) & ((1 << bits) - 1)
     out = out[:size]

@@ -22,7 +22,7 @@ from suites.onnx.interpret import Run
 
 # what the text says changes no result: LinearAttention-27 "does not affect output correctness", Range-27 "no effect for
 # other types" (its default for those two)
-_HINTS = {"LinearAttention": {"chunk_size": 2}, "Range": {"stash_type": F32}}
+_HINTS: dict[str, dict[str, Any]] = {"LinearAttention": {"chunk_size": 2}, "Range": {"stash_type": F32}}
 # with defaults of no bound and of numbers that no draw gives
 _SPARED = {"Clip": ("min", "max"), "Selu": ("alpha", "gamma")}
 
@@ -163,7 +163,7 @@ class Onnx(Dialect):
         if any(isinstance(x, Graph) for x in inst.attrs.values()):
             return False
         for a in inst.args.values():
-            for x in a if type(a) is list else (a,):
+            for x in a if isinstance(a, list) else (a,):
                 if x.dynamic:
                     return True
         return False

@@ -23,7 +23,8 @@ def arg_type(arg: Arg, name: str = "") -> Type:
             shape = tuple(f"{name}_{k}" if k in arg.dynamic else n for k, n in enumerate(shape))
         return Type("tensor", arg.dtype, shape)
     if arg.kind == "map":
-        keys, values = arg.items or ()
+        assert arg.items is not None
+        keys, values = arg.items
         return Type("map", keys.dtype, None, Type("tensor", values.dtype, ()))
     if arg.items:
         first = arg_type(arg.items[0])

@@ -48,7 +48,8 @@ class _Bits:
 
 def _tables(body: bytes, out: dict[int, dict[tuple[int, int], int]]) -> None:
     while body:
-        counts, values, code, table = body[1:17], body[17:], 0, {}
+        counts, values, code = body[1:17], body[17:], 0
+        table: dict[tuple[int, int], int] = {}
         for n, count in enumerate(counts, 1):
             for _ in range(count):
                 table[n, code] = values[len(table)]

@@ -133,7 +133,7 @@ def pack(array: np.ndarray, bits: int) -> bytes:
     """raw_data of a type below a byte: low bits first, the last byte padded with zeros."""
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     if bits == 6:  # elements run over the ends of bytes
-        six = np.unpackbits(flat[:, None], axis=1, count=6, bitorder="little")
+        six = np.unpackbits(flat.astype(np.uint8)[:, None], axis=1, count=6, bitorder="little")
         return np.packbits(six, bitorder="little").tobytes()
     per = 8 // bits
     if flat.size % per:
@@ -147,7 +147,8 @@ def pack(array: np.ndarray, bits: int) -> bytes:
 def tensor(name: str, array: np.ndarray, *, raw: bool = True) -> Message:
     """TensorProto.  raw: elements in ``raw_data``; else in the typed field the IR names for the type."""
     d = of(array)
-    field, data = 9, None
+    field = 9
+    data: Any = None
     if d.kind == "s":
         field = 6
         data = [s if isinstance(s, str) else s.decode("utf-8", "surrogateescape") for s in array.reshape(-1).tolist()]

@@ -40,7 +40,7 @@ def value(around: Graph, given: dict[str, Any], name: str) -> np.ndarray:
     node = next(n for n in around.nodes if name in n.outputs)
     if node.op == "Gradient":
         return quotient(around, node.attrs, given, node.outputs.index(name))
-    xs = [value(around, given, n) for n in node.inputs.values()]
+    xs = [value(around, given, node.value(k)) for k in node.inputs]
     if node.op in ONE:
         return np.array([ONE[node.op](v) for v in xs[0].ravel().tolist()]).reshape(xs[0].shape)
     if node.op == "ReduceSum":
@@ -72,7 +72,7 @@ def quotient(around: Graph, attrs: dict[str, Any], given: dict[str, Any], which:
 
 def kinks(around: Graph, given: dict[str, Any]) -> bool:
     """Is the argument of a Relu within reach of 0?"""
-    return any((np.abs(value(around, given, n.inputs["X"])) < 5 * STEP).any() for n in around.nodes if n.op == "Relu")
+    return any((np.abs(value(around, given, n.value("X"))) < 5 * STEP).any() for n in around.nodes if n.op == "Relu")
 
 
 def test_gradients_are_the_limits_of_difference_quotients() -> None:

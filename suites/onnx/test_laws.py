@@ -202,7 +202,7 @@ def test_batch_normalization_of_a_vector_is_that_of_one_channel(version: int, tr
     assert len(flat) == outs
     for a, b in zip(flat, column):
         np.testing.assert_array_equal(a.value, b.value.reshape(a.value.shape))
-    drawn = {len(inst.args["X"].shape) for inst, _ in draws(v, 400)}
+    drawn = {len(inst.tensor("X").shape) for inst, _ in draws(v, 400)}
     assert 1 in drawn
     assert 2 in drawn
 

@@ -98,7 +98,7 @@ def folded(votes: list[tuple[int, float]], targets: int, how: str, trees: int) -
 
 
 @pytest.mark.parametrize("key", OLD)
-def test_flat_trees(key):
+def test_flat_trees(key: str) -> None:
     kind = "class" if "Classifier" in key else "target"
     seen = nans = bare = 0
     for c, got in drawn(key, 200):
@@ -120,7 +120,7 @@ def test_flat_trees(key):
     assert bare > 5
 
 
-def test_split_trees():
+def test_split_trees() -> None:
     seen = nans = 0
     for c, got in drawn(NEW, 400):
         how = ("AVERAGE", "SUM", "MIN", "MAX")[c.attr("aggregate_function")]
@@ -135,7 +135,7 @@ def test_split_trees():
 
 @pytest.mark.parametrize(("missing", "leaf"), [([0, 0, 0], 2.0), ([1, 0, 0], 1.0), (None, 2.0)])
 @pytest.mark.parametrize("mode", list(TESTS))
-def test_nan_follows_the_attribute(mode, missing, leaf):
+def test_nan_follows_the_attribute(mode: str, missing: Any, leaf: Any) -> None:
     """A NaN is unequal to everything, and yet goes to the false branch where the attribute says or means 0."""
     version = dialect.versions["onnx/TreeEnsembleRegressor/3"]
     attrs = {

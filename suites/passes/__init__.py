@@ -16,6 +16,7 @@ from harness.core.dtypes import BY_NAME
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import exact
+from harness.declare.interpreter import Watch
 from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build
@@ -70,15 +71,15 @@ class Passes(ProgramDialect):
     def notation(self, inst: Instance) -> str:
         meta = inst.attrs["program"].meta
         told = "".join(f"# {k}: {meta[k]}\n" for k in (*HEADER, "symbols") if k in meta)
-        return f"# {inst.op}\n{told}" + notation.program(inst.attrs["program"], inst.args.get("inputs", []), inst.opset)
+        return f"# {inst.op}\n{told}" + notation.program(inst.attrs["program"], inst.tensors("inputs"), inst.opset)
 
     def parse(self, data: Any) -> Graph:
         return mil.parse(data)
 
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any]) -> list[Any]:
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         """What the promise says about the pass, then the program's outputs, of the types that they were asked to be."""
         h = plain.loads(model)[0]
-        outs = mil.run_model(model, inputs)
+        outs = mil.run_model(model, inputs, watch)
         wanted = h.get("output_types") or [None] * len(outs)
         return [np.array(h["fires"]), *(x.astype(BY_NAME[t].np) if t else x for x, t in zip(outs, wanted))]
 

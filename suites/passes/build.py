@@ -34,7 +34,7 @@ def _sized(value: Any, inst: Instance) -> Any:
     """Part of a header with the shapes of the instance in place of "@shape"."""
     if not isinstance(value, dict):
         return value
-    shapes = {f"p{i}": list(a.shape) for i, a in enumerate(inst.args.get("inputs", []))}
+    shapes = {f"p{i}": list(a.shape) for i, a in enumerate(inst.tensors("inputs"))}
     return {k: shapes[k] if v == "@shape" else _sized(v, inst) for k, v in value.items()}
 
 
@@ -54,15 +54,16 @@ def build(inst: Instance, before: tuple[str, ...], watch: str, namespace: str = 
         meta.get("plain", []),
     )
     names, symbols = meta.get("names", {}), meta.get("symbols", {})
-    ins, outer = [], {}
-    for i, a in enumerate(inst.args.get("inputs", [])):
+    ins: list[tuple[str, str, int | None]] = []
+    outer: dict[str, Any] = {}
+    for i, a in enumerate(inst.tensors("inputs")):
         name = names.get(f"p{i}", f"p{i}")
         outer[f"p{i}"] = {"v": name}
         free = symbols.get(f"p{i}", [])
         dims = [free[k] if k < len(free) and free[k] else n for k, n in enumerate(a.shape)]
         w.prog.inputs.append([name, a.dtype.name, dims, "state" if a.kind == "state" else "tensor"])
         ins.append((name, "inputs", i))
-    casts = {n.outputs[0]: n.inputs["x"] for n in g.nodes if n.outputs[0] in meta.get("casts", ())}
+    casts = {n.outputs[0]: n.value("x") for n in g.nodes if n.outputs[0] in meta.get("casts", ())}
     kept = Graph(
         g.inputs, [n for n in g.nodes if n.outputs[0] not in casts], [casts.get(o, o) for o in g.outputs], g.consts
     )

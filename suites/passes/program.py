@@ -61,7 +61,7 @@ class Program(programs.Program):
                 self.g.meta.setdefault(mark, []).append(name)
         return name
 
-    def op(self, op: str, outs: int = 1, **inputs: Any) -> Any:
+    def op(self, op: str, outs: Any = 1, **inputs: Any) -> Any:
         """A node; returns the name of its output, or a list of names."""
         slots: dict[str, Any] = {}
         attrs: dict[str, Any] = {}

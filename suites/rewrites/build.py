@@ -16,7 +16,7 @@ from suites.rewrites.program import operands
 def _heads(inst: Instance) -> list[tuple[str, Arg]]:
     """Inputs of the program, with the axes whose extent the model leaves open."""
     free = inst.attrs["program"].meta.get("open", {})
-    given = inst.args.get("inputs", [])
+    given = inst.tensors("inputs")
     assert isinstance(given, list)
     return [
         (f"p{i}", Arg(a.dtype, a.shape, dynamic=tuple(k for k in free.get(f"p{i}", ()) if k < len(a.shape))))
@@ -57,7 +57,7 @@ def text(inst: Instance) -> str:
         ins = ", ".join(x or '""' for x in operands(n, opset))
         lines.append(f"  {', '.join(n.outputs)} = {n.op}{notation.attrs_text(n.attrs, opset)} ({ins})")
     notes: list[Any] = []
-    for (n, _), a in zip(heads, inst.args.get("inputs", [])):
+    for (n, _), a in zip(heads, inst.tensors("inputs")):
         data = str(a.values) if a.values is not None else f"{a.recipe} (seed {a.seed})"
         notes.append(f"# {n}: {data[:200]}")
     return "\n".join([*lines, "}", *notes])

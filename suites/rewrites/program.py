@@ -32,7 +32,7 @@ class Program(programs.Program):
         a = np.asarray(value)
         return a.astype(self.dtype.np) if a.dtype == np.float64 else a
 
-    def op(self, op: str, *given: Any, outs: int = 1, **rest: Any) -> Any:
+    def op(self, op: str, *given: Any, outs: Any = 1, **rest: Any) -> Any:
         """A node on operands in the order of the op's slots; ``rest`` names attributes, or slots where the opset has a
         slot of that name (axes of a reduction).  Returns the name of its output, or a list of names."""
         schema = schemas.effective(op, int(self.d.opset))
@@ -94,7 +94,7 @@ def _steps(ctx: Context, k: int) -> Any:
     node = _last(ctx.call, k)
     if node is None:
         return ctx.wide
-    x = LANGUAGE.run_call(ctx.call)[node.inputs["x"]].astype(np.float64)
+    x = LANGUAGE.run_call(ctx.call)[node.value("x")].astype(np.float64)
     scale, zero = _scales(ctx.call, node, x)
     return x / scale + zero
 
@@ -104,7 +104,7 @@ def _tie(ctx: Context, k: int) -> Any:
     node = _last(ctx.call, k)
     if node is None:
         return 0.0
-    x = node.inputs["x"]
+    x = node.value("x")
     value = LANGUAGE.run_call(ctx.call)[x].astype(np.float64)
     scale, _ = _scales(ctx.call, node, value)
     bound = LANGUAGE.bounds(ctx.call, names=[x])[0]

@@ -129,7 +129,7 @@ def draw_channels(d: Draw) -> tuple[int, int, int]:
     return groups * d.pick((1, 2, 3, 5)), groups * d.pick((1, 2, 3, 4)), groups
 
 
-def _draw_conv(d: Draw) -> dict[str, Object]:
+def draw_conv(d: Draw) -> dict[str, Object]:
     w = draw_window(d)
     c, m, groups = draw_channels(d)
     out = _window_args(w) | {
@@ -146,12 +146,12 @@ def _window_args(w: Drawn) -> dict[str, Object]:
     return {"strides": w.strides, "dilations": w.dilations, "pads": w.pads, "padding": w.padding}
 
 
-conv.draw(_draw_conv)
+conv.draw(draw_conv)
 
 
 @conv.breaks("channels-agree")
 def _conv_channels(d: Draw) -> dict[str, Object]:
-    v = _draw_conv(d)
+    v = draw_conv(d)
     m, g, *k = v["w"].shape
     v["w"] = T((m, g + 1, *k))
     return v
@@ -159,14 +159,14 @@ def _conv_channels(d: Draw) -> dict[str, Object]:
 
 @conv.breaks("bias-agrees")
 def _conv_bias(d: Draw) -> dict[str, Object]:
-    v = _draw_conv(d)
+    v = draw_conv(d)
     v["b"] = T((v["w"].shape[0] + 1,))
     return v
 
 
 @conv.breaks("window-fits")
 def _conv_window(d: Draw) -> dict[str, Object]:
-    v = _draw_conv(d)
+    v = draw_conv(d)
     w = too_large(d, Drawn((), v["w"].shape[2:], v["strides"], v["dilations"], v["pads"], v["padding"]))
     v |= _window_args(w) | {"x": T((*v["x"].shape[:2], *w.extents)), "w": T((*v["w"].shape[:2], *w.kernel))}
     return v
@@ -215,7 +215,7 @@ def _integer_zeros(d: Draw) -> dict[str, Object]:
 
 @conv_integer.draw
 def _draw_integer(d: Draw) -> dict[str, Object]:
-    out = _draw_conv(d)
+    out = draw_conv(d)
     out.pop("b", None)
     if given(d, "x_zero"):
         out["x_zero"] = T((), "full")

@@ -95,7 +95,7 @@ def matmul(x: Num[Array, "*d"], y: Num[Array, "*e"], *, transpose_x: Flag = Fals
 
 
 @matmul.draw
-def _draw_matmul(d: Draw) -> dict[str, Object]:
+def draw_matmul(d: Draw) -> dict[str, Object]:
     tx, ty = param(d, "transpose_x", d.bool), param(d, "transpose_y", d.bool)
     vectors = d.min_rank <= 1
     m, k, n = d.dim(), d.dim(), d.dim()
@@ -302,7 +302,7 @@ def matmul_integer(
 
 @matmul_integer.draw
 def _draw_integer(d: Draw) -> dict[str, Object]:
-    v = _draw_matmul(d)
+    v = draw_matmul(d)
     out = {"x": v["x"], "y": v["y"]}
     xs, ys = v["x"].shape, v["y"].shape
     if given(d, "x_zero"):

@@ -69,7 +69,7 @@ def pack(array: np.ndarray, d: DType) -> bytes:
         flat = np.pad(flat, (0, -flat.size % per)).reshape(-1, per)
         out = np.zeros(len(flat), np.uint8)
         for k in range(per):
-            out |= flat[:, k] << (k * d.bits)
+            out |= (flat[:, k] << (k * d.bits)).astype(np.uint8)
         return out.tobytes()
     return np.ascontiguousarray(array).tobytes()
 
@@ -246,7 +246,8 @@ def _add(
             inputs.append(-1)
             continue
         many = isinstance(arg, list)
-        for j, (a, x) in enumerate(zip(arg, given[slot.name]) if many else [(arg, given[slot.name])]):
+        pairs = zip(arg, given[slot.name]) if isinstance(arg, list) else [(arg, given[slot.name])]
+        for j, (a, x) in enumerate(pairs):
             name = f"{prefix}{slot.name}{j if many else ''}"
             layout = inst.attrs.get("@sparsity", {}).get(slot.name)
             at, fed = _operand(w, g, name, a, x, slot.name in _states(version), layout)

@@ -150,7 +150,7 @@ def cast_to_declared(call: Call, results: list[Any]) -> list[Any]:
     """Integer results in the declared width (exact: extents and indices are small)."""
     out = []
     for i, r in enumerate(results):
-        o = call.outs[i] if call.outs is not None and i < len(call.outs) else None
+        o = call.declared(i) if call.outs is not None and i < len(call.outs) else None
         out.append(r.astype(o["dtype"].np) if o and o["dtype"].kind in "iu" and r.dtype.kind in "iu" else r)
     return out
 
@@ -166,7 +166,7 @@ def literal(values: Any, dtype: DType | None = None, const: bool | None = None) 
 
 def out_type(call: Call, i: int) -> DType:
     """Declared type of output ``i``."""
-    return call.outs[i]["dtype"]
+    return call.declared(i)["dtype"]
 
 
 class Q(Codec):

@@ -130,7 +130,7 @@ _POOL_ROWS = (
     _attribute("filter_height", "int"),
     _attribute("fused_activation_function", "str", "NONE", _ACTIVATION),
 )
-_VERIFY = {"tolerance": float, "log_if_failed": bool}
+_VERIFY: dict[str, type] = {"tolerance": float, "log_if_failed": bool}
 OPS: dict[str, Custom] = {
     "MaxPoolingWithArgmax2D": Custom(_POOL, _POOL_ROWS),
     "MaxUnpooling2D": Custom(_POOL, _POOL_ROWS),

@@ -322,7 +322,7 @@ def attributes(table: str | None, tables: dict[str, Any], enums: dict[str, Any],
             "default": default,
             "enum": None,
         }
-        enum = enum_of(name, table, op)
+        enum = enum_of(name, table or "", op)
         if enum:
             entry["type"] = "dtype" if enum == "TensorType" else "str"
             if enum != "TensorType":

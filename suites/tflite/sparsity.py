@@ -18,7 +18,11 @@ import numpy as np
 
 from harness.core.errors import FormatError, Unsupported
 
-_VECTORS = {8: ("Uint8Vector", np.uint8), 16: ("Uint16Vector", np.uint16), 32: ("Int32Vector", np.int32)}
+_VECTORS: dict[int, tuple[str, Any]] = {
+    8: ("Uint8Vector", np.uint8),
+    16: ("Uint16Vector", np.uint16),
+    32: ("Int32Vector", np.int32),
+}
 _KINDS = {"Int32Vector": 1, "Uint16Vector": 2, "Uint8Vector": 3}
 
 

@@ -4,6 +4,11 @@ No wheel registers MaxPoolingWithArgmax2D, MaxUnpooling2D and Convolution2DTrans
 second reading.  The XNNPACK delegate computes all three, with an index of its own making between the first two.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,7 +24,7 @@ DRAWS = 60
 POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
 
 
-def instances(op):
+def instances(op: str) -> Iterator[Any]:
     for i in range(DRAWS):
         inst = dialect.versions[f"tflite/{op}/1"].draw(Prng(case_seed(3, op, i)))
         arrays = arrays_of(inst)
@@ -31,16 +36,16 @@ def instances(op):
         )
 
 
-def padding(out, n, k, stride):
+def padding(out: Any, n: int, k: int, stride: Any) -> Any:
     return max(0, ((out - 1) * stride + k - n) // 2)
 
 
-def clamp(a, x):
+def clamp(a: Any, x: Any) -> Any:
     low, high = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}[a]
     return min(max(x, low), high)
 
 
-def test_pooling_names_the_first_maximum_row_after_row():
+def test_pooling_names_the_first_maximum_row_after_row() -> None:
     seen = 0
     for inst, arrays, (y, at), why in instances("MaxPoolingWithArgmax2D"):
         if why is not None:
@@ -65,7 +70,7 @@ def test_pooling_names_the_first_maximum_row_after_row():
     assert seen > 1000
 
 
-def test_unpooling_puts_each_element_where_its_index_says():
+def test_unpooling_puts_each_element_where_its_index_says() -> None:
     seen = 0
     for inst, arrays, (y,), why in instances("MaxUnpooling2D"):
         x, at, a = arrays["input"], arrays["indices"], inst.attrs
@@ -85,7 +90,7 @@ def test_unpooling_puts_each_element_where_its_index_says():
     assert seen == DRAWS
 
 
-def test_where_two_elements_meet_every_order_of_writing_is_a_reading():
+def test_where_two_elements_meet_every_order_of_writing_is_a_reading() -> None:
     inst = Instance(
         "tflite",
         "MaxUnpooling2D",
@@ -103,7 +108,7 @@ def test_where_two_elements_meet_every_order_of_writing_is_a_reading():
     assert sorted(float(r.ravel()[1]) for r in part.readings) == [5.0, 7.0]
 
 
-def test_transposed_convolution_adds_a_filter_for_each_element():
+def test_transposed_convolution_adds_a_filter_for_each_element() -> None:
     seen = 0
     for inst, arrays, (y,), why in instances("Convolution2DTransposeBias"):
         x, w, bias = (arrays[k].astype(np.float64) for k in ("input", "weights", "bias"))
@@ -132,7 +137,7 @@ def test_transposed_convolution_adds_a_filter_for_each_element():
     assert seen > DRAWS / 2
 
 
-def test_verification_gives_the_difference_and_refuses_one_above_the_tolerance():
+def test_verification_gives_the_difference_and_refuses_one_above_the_tolerance() -> None:
     quant = {"scale": [0.5], "zero_point": [1], "axis": 0}
     args = {
         "input": Arg(
@@ -149,7 +154,7 @@ def test_verification_gives_the_difference_and_refuses_one_above_the_tolerance()
         assert dialect.evaluate(inst, arrays_of(inst))[0].value.tolist() == [-0.25, 0.0, -2.5]
 
 
-def test_options_are_the_bytes_of_the_converter():
+def test_options_are_the_bytes_of_the_converter() -> None:
     """The custom options that stand in tensorflow/compiler/mlir/lite/tests/ops.mlir."""
     same = {**POOL, "padding": "SAME"}
     assert custom.pack("MaxPoolingWithArgmax2D", same) == bytes.fromhex("01000000" + "02000000" * 4 + "00000000" * 5)
@@ -167,7 +172,7 @@ def test_options_are_the_bytes_of_the_converter():
         ({"custom_options": b"\7" + bytes(39)}, r"custom_options\.padding: expected SAME or VALID, got number 7"),
     ],
 )
-def test_a_malformed_custom_operator_is_told(change, words):
+def test_a_malformed_custom_operator_is_told(change: Any, words: Any) -> None:
     inst = Instance("tflite", "MaxPoolingWithArgmax2D", 1, 1, POOL, {"input": Arg(F32, (1, 4, 4, 1))}, 2)
     model = fb.decode("Model", dialect.build([inst], [arrays_of(inst)]).data)
     place = model["operator_codes"][0] if "custom_code" in change else model["subgraphs"][0]["operators"][0]
@@ -176,12 +181,12 @@ def test_a_malformed_custom_operator_is_told(change, words):
         dialect.parse(fb.encode("Model", model))
 
 
-def test_options_that_are_no_map_are_told():
+def test_options_that_are_no_map_are_told() -> None:
     with pytest.raises(FormatError, match="custom_options: expected a FlexBuffer map, got"):
         custom.unpack("NumericVerify", b"\xff\xff\xff")
 
 
-def pooled_and_back(shape, kernel):
+def pooled_and_back(shape: Any, kernel: Any) -> Any:
     """What the pooling operator gives goes to its inverse, as in a network."""
     options = {**POOL, **dict(zip(("filter_height", "filter_width", "stride_h", "stride_w"), kernel * 2))}
     small = (shape[0], shape[1] // kernel[0], shape[2] // kernel[1], shape[3])
@@ -196,7 +201,7 @@ def pooled_and_back(shape, kernel):
 
 
 @pytest.mark.parametrize(("shape", "kernel"), [((1, 4, 6, 2), (2, 3)), ((2, 9, 2, 3), (3, 1)), ((1, 2, 2, 1), (2, 2))])
-def test_xnnpack_puts_back_what_it_has_pooled(shape, kernel):
+def test_xnnpack_puts_back_what_it_has_pooled(shape: Any, kernel: Any) -> None:
     """Whatever its index is, the pair is what the definition says; no two elements are equal."""
     litert = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
     model = pooled_and_back(shape, kernel)

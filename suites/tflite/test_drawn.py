@@ -2,7 +2,11 @@
 at least one version of the operator in each of its forms, or listed with the reason.  What is never drawn passes
 unseen."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from fnmatch import fnmatch
+from typing import Any
 
 import pytest
 
@@ -47,7 +51,7 @@ UNDRAWN = {
 }
 
 
-def needs(v):
+def needs(v: Any) -> Iterator[Any]:
     s = v.schema
     for name, a in s.attrs.items():
         if a.enum:
@@ -61,7 +65,7 @@ def needs(v):
             yield from (f"{slot.name}: {x}" for x in ("absent", "present"))
 
 
-def shown(v, inst):
+def shown(v: Any, inst: Any) -> Iterator[Any]:
     s = v.schema
     for name, a in s.attrs.items():
         yield f"{name}={inst.attrs.get(name, a.default)}"
@@ -73,7 +77,7 @@ def shown(v, inst):
                 yield f"{slot.name}: {one.dtype.name}"
 
 
-def undrawn(op, domain):
+def undrawn(op: str, domain: Any) -> Any:
     versions = sorted(
         (v for v in dialect.versions.values() if (v.op, v.schema.domain) == (op, domain)),
         key=lambda v: -dialect.order(v.version),
@@ -87,17 +91,17 @@ def undrawn(op, domain):
     return lack
 
 
-def listed(op, domain, what):
+def listed(op: str, domain: Any, what: str) -> bool:
     return any(fnmatch(op, o) and fnmatch(domain or "plain", d) and fnmatch(what, w) for o, d, w in UNDRAWN)
 
 
 @pytest.mark.parametrize(("op", "domain"), GROUPS)
-def test_everything_that_an_operator_takes_is_drawn(op, domain):
+def test_everything_that_an_operator_takes_is_drawn(op: str, domain: Any) -> None:
     lack = sorted(x for x in undrawn(op, domain) if not listed(op, domain, x))
     assert not lack, f"{op} {domain}: never drawn: {lack}"
 
 
-def test_what_is_listed_is_not_drawn():
+def test_what_is_listed_is_not_drawn() -> None:
     lack = [(op, domain, x) for op, domain in GROUPS for x in undrawn(op, domain)]
     idle = [
         key

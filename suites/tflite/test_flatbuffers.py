@@ -1,8 +1,11 @@
 """Our FlatBuffers writer and reader against the object API that flatc generated."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ schema = pytest.importorskip(
 )
 
 
-def model(**tensor):
+def model(**tensor: Any) -> dict[str, Any]:
     return {
         "version": 3,
         "description": "x",
@@ -44,7 +47,7 @@ def model(**tensor):
     }
 
 
-def test_object_api_reads_what_we_write():
+def test_object_api_reads_what_we_write() -> None:
     q = {"scale": [0.5, 0.25], "zero_point": [-3, 1 << 40], "quantized_dimension": 1}
     got = schema.ModelT.InitFromPackedBuf(bytearray(fb.encode("Model", model(quantization=q))))
     g = got.subgraphs[0]
@@ -61,7 +64,7 @@ def test_object_api_reads_what_we_write():
     assert g.tensors[2].hasRank
 
 
-def test_we_read_what_the_object_api_writes():
+def test_we_read_what_the_object_api_writes() -> None:
     import flatbuffers
 
     data = fb.encode("Model", model())
@@ -76,7 +79,7 @@ def test_we_read_what_the_object_api_writes():
     assert plain(theirs["subgraphs"][0]["tensors"][0]["shape"]) == [2, 3]
 
 
-def plain(v):
+def plain(v: Any) -> Any:
     """Nested values with arrays as lists."""
     if isinstance(v, dict):
         return {k: plain(x) for k, x in v.items()}
@@ -85,7 +88,7 @@ def plain(v):
     return v.tolist() if isinstance(v, np.ndarray) else v
 
 
-def test_round_trip_and_alignment():
+def test_round_trip_and_alignment() -> None:
     m = model()
     data = fb.encode("Model", m)
     back = fb.decode("Model", data)
@@ -95,7 +98,7 @@ def test_round_trip_and_alignment():
         assert at % 16 == 0
 
 
-def test_every_table_with_every_field():
+def test_every_table_with_every_field() -> None:
     """All 170 tables: each scalar field set to a value of its own comes back, through the object API too."""
     for table in json.loads((Path(fb.__file__).parent / "tables.json").read_text())["tables"]:
         value = {}
@@ -123,19 +126,19 @@ def test_every_table_with_every_field():
 
 
 @pytest.mark.parametrize("data", [b"", b"12345678", b"\x08\0\0\0TFL3", b"\xff\xff\xff\x7fTFL3" + bytes(20)])
-def test_garbage_is_a_value_error(data):
+def test_garbage_is_a_value_error(data: Any) -> None:
     with pytest.raises(ValueError, match="TFLite"):
         fb.decode("Model", data)
 
 
-def test_truncations_never_raise_anything_else():
+def test_truncations_never_raise_anything_else() -> None:
     data = fb.encode("Model", model())
     for n in range(0, len(data), 3):
         with contextlib.suppress(ValueError):
             fb.decode("Model", data[:n])
 
 
-def test_unknown_field_is_named():
+def test_unknown_field_is_named() -> None:
     with pytest.raises(KeyError, match="Tensor has no field 'shap'"):
         fb.encode("Tensor", {"shap": [1]})
 
@@ -149,12 +152,12 @@ def test_unknown_field_is_named():
         ("QuantizationParameters", {"scale": ["x"]}, "QuantizationParameters.scale: expected a number, got 'x'"),
     ],
 )
-def test_a_number_that_does_not_fit_is_named(table, value, words):
+def test_a_number_that_does_not_fit_is_named(table: Any, value: Any, words: Any) -> None:
     with pytest.raises(ValueError, match=words):
         fb.encode(table, value)
 
 
-def test_arrays_of_any_type_are_written_as_numbers():
+def test_arrays_of_any_type_are_written_as_numbers() -> None:
     got = fb.decode("QuantizationParameters", fb.encode("QuantizationParameters", {"scale": np.arange(3)}))
     assert got["scale"].dtype == np.float32
     assert got["scale"].tolist() == [0, 1, 2]

@@ -1,6 +1,10 @@
 """How far a quantised result may be off is counted from the real number, on either side of it, and ends where the
 result is clamped: one step further fails."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,20 +19,20 @@ from suites.tflite import dialect
 QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == "quantised")
 
 
-def judged(expected, values, i):
+def judged(expected: Any, values: Any, i: int) -> Any:
     """The verdict on output ``i`` when it holds ``values``, all others as expected."""
     got = [values if n == i else e.value for n, e in enumerate(expected)]
     return judge(expected, Outcome(Status.VALUE, got)).verdict
 
 
-def at(value, place, step):
+def at(value: Any, place: Any, step: Any) -> Any:
     out = value.copy()
     out[place] = step
     return out
 
 
 @pytest.mark.parametrize("key", QUANTISED)
-def test_the_last_step_within_the_freedom_passes_and_the_next_fails(key):
+def test_the_last_step_within_the_freedom_passes_and_the_next_fails(key: str) -> None:
     for n in range(4):
         inst = dialect.versions[key].draw(Prng(case_seed(11, key, n)))
         with np.errstate(all="ignore"):
@@ -54,11 +58,11 @@ def test_the_last_step_within_the_freedom_passes_and_the_next_fails(key):
                         assert abs(end - real[p]) <= 0.5 + free[p] + 1e-9, (inst.id, p, end)
 
 
-def quant(scale, zero=0):
+def quant(scale: Any, zero: int = 0) -> dict[str, Any]:
     return {"scale": [scale], "zero_point": [zero], "axis": 0}
 
 
-def wide_product(steps, activation="NONE", out=None):
+def wide_product(steps: Any, activation: str = "NONE", out: Any = None) -> Any:
     """FULLY_CONNECTED of one 16-bit number whose real result is ``steps`` output steps."""
     x, w = (32767 if steps > 0 else -32767), 127
     scale = x * w / steps
@@ -87,7 +91,7 @@ def wide_product(steps, activation="NONE", out=None):
 
 
 @pytest.mark.parametrize("steps", [31722.26, 20000.4, -28000.7, 30000.02, -30000.45])
-def test_a_multiplier_of_half_its_bits_moves_the_real_result_not_the_reference(steps):
+def test_a_multiplier_of_half_its_bits_moves_the_real_result_not_the_reference(steps: Any) -> None:
     """16-bit activations: the multiplier keeps 16 bits, 2**-15 of the result; both ends are counted from it."""
     expected = wide_product(steps)
     free = 0.5 + abs(steps) * 2.0**-15 + 2.0**-8 + 2.0**-15
@@ -98,7 +102,7 @@ def test_a_multiplier_of_half_its_bits_moves_the_real_result_not_the_reference(s
     assert passing == [n for n in range(near - 4, near + 6) if abs(n - steps) <= free]
 
 
-def test_freedom_does_not_leave_a_fused_activation():
+def test_freedom_does_not_leave_a_fused_activation() -> None:
     """RELU6 at 6 / (6 / 30000) = 30000 steps: what the multiplier loses below, no step above."""
     (e,) = wide_product(31000.0, "RELU6", out=6 / 30000)
     assert e.value.item() == 30000
@@ -108,7 +112,7 @@ def test_freedom_does_not_leave_a_fused_activation():
         assert judged([e], np.array([[n]], np.int16), 0) is verdict, n
 
 
-def test_the_activation_of_a_low_rank_filter_is_applied():
+def test_the_activation_of_a_low_rank_filter_is_applied() -> None:
     """SVDF with RELU: a negative sum next to one that is off by a permitted step."""
     args = {
         "input": ("i8", [1, 2], [100, -100], 0.5),
@@ -141,7 +145,7 @@ def test_the_activation_of_a_low_rank_filter_is_applied():
 
 
 @pytest.mark.parametrize("key", sorted(k for k, v in dialect.versions.items() if v.schema.domain == "hybrid"))
-def test_the_bound_of_a_hybrid_form_tells_something(key):
+def test_the_bound_of_a_hybrid_form_tells_something(key: str) -> None:
     """Half a step of the activations is small beside most results: at most two instances in five have a bound above a
     tenth of the result in most elements."""
     dull = []
@@ -156,7 +160,7 @@ def test_the_bound_of_a_hybrid_form_tells_something(key):
 
 
 @pytest.mark.parametrize(("activation", "most"), [("NONE", np.inf), ("RELU6", 6.0)])
-def test_a_bound_ends_where_a_fused_activation_does(activation, most):
+def test_a_bound_ends_where_a_fused_activation_does(activation: Any, most: Any) -> None:
     """What RELU6 makes of [h - bound, h + bound], and not the bound itself, is how far a result may be off."""
     args = {
         "input": {"dtype": "f32", "shape": [1, 2], "values": [1e3, -1e3]},

@@ -1,8 +1,12 @@
 """Laws of the TFLite dialect: every version it serves draws, evaluates, builds, parses back and is refused what it
 should."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +39,7 @@ RENAMED = {
 ONE_EACH = sorted({(v.op, v.schema.domain): k for k, v in dialect.versions.items()}.values())
 
 
-def test_every_operator_with_a_kernel_has_an_entry_or_a_reason():
+def test_every_operator_with_a_kernel_has_an_entry_or_a_reason() -> None:
     have = {v.op for v in dialect.versions.values()}
     lack = {s.op for s in dialect.schemas} - have
     assert lack == set(MISSING), (
@@ -43,19 +47,19 @@ def test_every_operator_with_a_kernel_has_an_entry_or_a_reason():
     )
 
 
-def test_every_form_of_every_version_has_an_entry_or_a_reason():
+def test_every_form_of_every_version_has_an_entry_or_a_reason() -> None:
     have = {(v.op, v.version) for v in dialect.versions.values()}
     lack = {(s.op, s.domain) for s in dialect.schemas if (s.op, s.version) not in have}
     assert lack == set(FORMS), f"missing {sorted(lack - set(FORMS))}, listed but there {sorted(set(FORMS) - lack)}"
 
 
-def drawn(key, i=0):
+def drawn(key: str, i: int = 0) -> tuple[Any, Any]:
     inst = dialect.versions[key].draw(Prng(case_seed(7, key, i)))
     return inst, arrays_of(inst)
 
 
 @pytest.mark.parametrize("key", sorted(dialect.versions))
-def test_instance_round_trips_evaluates_and_builds(key):
+def test_instance_round_trips_evaluates_and_builds(key: str) -> None:
     inst, arrays = drawn(key)
     again = Instance.from_json(json.loads(inst.dumps()))
     assert again.dumps() == inst.dumps()
@@ -73,7 +77,7 @@ def test_instance_round_trips_evaluates_and_builds(key):
         assert all(f"tfl.{node.op.lower()}" in text for node in block.nodes), text
 
 
-def blocks(attrs):
+def blocks(attrs: Any) -> Iterator[Any]:
     """Graphs among the attributes, with their names."""
     for name, v in attrs.items():
         for x in v if isinstance(v, list) else [v]:
@@ -82,7 +86,7 @@ def blocks(attrs):
 
 
 @pytest.mark.parametrize("key", ONE_EACH)
-def test_whole_model_interpreter_agrees_with_the_instance(key):
+def test_whole_model_interpreter_agrees_with_the_instance(key: str) -> None:
     """build, parse and run_graph give what evaluating the instance gives, bit for bit."""
     inst, arrays = drawn(key, 1)
     if any(e.error.random for e in dialect.evaluate(inst, arrays)):
@@ -101,11 +105,11 @@ def test_whole_model_interpreter_agrees_with_the_instance(key):
             np.testing.assert_array_equal(g, w)
 
 
-def as_bytes(x):
+def as_bytes(x: Any) -> Any:
     return x.encode() if isinstance(x, str) else x if isinstance(x, bytes) else x.tobytes()
 
 
-def test_models_pass_the_generated_reader():
+def test_models_pass_the_generated_reader() -> None:
     """An independent reader (flatc's object API) finds what the instance says: code, version, slots, options."""
     schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="needs ai-edge-litert")
     for key in ONE_EACH:
@@ -125,7 +129,7 @@ def test_models_pass_the_generated_reader():
             assert type(options).__name__ == row.extra["options"] + "T"
 
 
-def test_packed_instances_are_independent():
+def test_packed_instances_are_independent() -> None:
     keys = ["tflite/ADD/4", "tflite/CONV_2D/3q", "tflite/SPLIT/4", "tflite/WHILE/1", "tflite/IF/1"]
     cases = [drawn(k, i) for i in range(2) for k in keys]
     model = dialect.build([c[0] for c in cases], [c[1] for c in cases])
@@ -139,7 +143,7 @@ def test_packed_instances_are_independent():
             np.testing.assert_array_equal(got[name], want.value)
 
 
-def test_schema_facts_are_those_of_the_catalogue():
+def test_schema_facts_are_those_of_the_catalogue() -> None:
     """The digest holds what the operator catalogue says; the few differences are named here with their reason."""
     digest = json.loads((Path(__file__).parent / "digest.json").read_text())
     rows = {}
@@ -167,15 +171,15 @@ def test_schema_facts_are_those_of_the_catalogue():
         assert have == [renamed.get(n, n) for n in names] + extra, op
 
 
-def test_scales_of_blocks_are_a_tensor_of_their_own():
+def test_scales_of_blocks_are_a_tensor_of_their_own() -> None:
     """Schema, BlockwiseQuantization; the reader finds the same parameters again."""
     for i in range(200):
         inst, arrays = drawn("tflite/FULLY_CONNECTED/10h", i)
-        q = inst.args["filter"].quant
+        q = inst.tensor("filter").quant
         if q.get("block"):
             break
     assert q.get("block") == 32
-    assert len(q["scale"]) > inst.args["filter"].shape[0]
+    assert len(q["scale"]) > inst.tensor("filter").shape[0]
     graph = dialect.parse(dialect.build([inst], [arrays]).data)
     assert graph.meta["tensors"]["i0.filter"]["quant"] == q
     want = dialect.evaluate(inst, arrays)[0].value
@@ -183,12 +187,12 @@ def test_scales_of_blocks_are_a_tensor_of_their_own():
     np.testing.assert_array_equal(got, want)
 
 
-def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
+def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie() -> None:
     """-26309.50124 steps in exact arithmetic, -26309.49963 with the multiplier of three f32 scales rounded to f32."""
     from harness.core.dtypes import I16, dtype
     from harness.core.instance import Arg
 
-    def quant(scale):
+    def quant(scale: Any) -> dict[str, Any]:
         return {"scale": [scale], "zero_point": [0], "axis": 0}
 
     inst = Instance(
@@ -208,7 +212,7 @@ def test_a_multiplier_made_in_f32_may_turn_a_product_near_a_tie():
         assert (judge([want], Outcome(Status.VALUE, [got])).verdict is Verdict.AGREE) == right
 
 
-def test_nan_under_a_stride_above_the_window_is_still_ambiguous():
+def test_nan_under_a_stride_above_the_window_is_still_ambiguous() -> None:
     """The dialect says what SAME means there, which must not hide that nobody says whether NaN is the largest."""
     from harness.cases.case import fill
     from harness.core.dtypes import F32
@@ -222,7 +226,7 @@ def test_nan_under_a_stride_above_the_window_is_still_ambiguous():
         assert bool(why) == bool(fill(dialect.version_of(inst), inst).ambiguous)
 
 
-def test_a_lone_string_is_a_constant():
+def test_a_lone_string_is_a_constant() -> None:
     """It cannot be fed, so no further run may give it another value."""
     seen = 0
     for i in range(300):
@@ -245,7 +249,7 @@ def test_an_output_shape_fits_its_input(key: str) -> None:
         dialect.evaluate(inst, arrays)
 
 
-def test_flushed_operands_show_through_a_fused_activation():
+def test_flushed_operands_show_through_a_fused_activation() -> None:
     """A subnormal weight times 3e38 is 3: without it the sum is 8.  Beside it stands a sum that RELU clamps."""
     from harness.cases.case import fill
     from harness.engine.verdict import judge_case
@@ -274,7 +278,7 @@ def test_flushed_operands_show_through_a_fused_activation():
         assert judge_case(case, BackendInfo("x", flushes=flushes), [got]).verdict is verdict
 
 
-def test_a_constant_without_elements_is_a_constant():
+def test_a_constant_without_elements_is_a_constant() -> None:
     """Schema, Tensor.buffer: a tensor that nobody writes, and of which no element is missing, needs no data."""
     seen = set()
     for key in ("tflite/TRANSPOSE/5", "tflite/FILL/2", "tflite/REDUCE_MAX/3", "tflite/TILE/2", "tflite/GATHER_ND/4"):
@@ -296,7 +300,7 @@ def test_a_constant_without_elements_is_a_constant():
     assert seen == {"TRANSPOSE", "FILL", "REDUCE_MAX", "TILE", "GATHER_ND"}
 
 
-def test_a_tensor_that_nobody_writes_and_that_lacks_elements_is_told():
+def test_a_tensor_that_nobody_writes_and_that_lacks_elements_is_told() -> None:
     inst, arrays = next(x for x in (drawn("tflite/TRANSPOSE/5", i) for i in range(99)) if x[0].args["perm"].const)
     model = fb.decode("Model", dialect.build([inst], [arrays]).data)
     tensor = model["subgraphs"][0]["tensors"][1]

@@ -155,7 +155,7 @@ def test_what_the_schema_forbids_is_refused(what: str) -> None:
 
 def fits(what: str, inst: Instance) -> bool:
     """Options are written, as the change of one needs them to be, and constants are there."""
-    return (what != "data of another size" or inst.args["filter"].const) and (  # type: ignore[union-attr]
+    return (what != "data of another size" or inst.tensor("filter").const) and (  # type: ignore[union-attr]
         "fused" not in what or "fused_activation_function" in inst.attrs or inst.op == "ADD"
     )
 

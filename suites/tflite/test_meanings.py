@@ -1,5 +1,9 @@
 """What options and operands mean that few models use, worked out by hand."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +16,7 @@ from suites.tflite import dialect
 from suites.tflite.ops.stablehlo import body
 
 
-def evaluated(op, version, args, outs=1, **attrs):
+def evaluated(op: str, version: Any, args: Any, outs: int = 1, **attrs: Any) -> list[Any]:
     inst = Instance.from_json(
         {
             "format": 1,
@@ -28,7 +32,7 @@ def evaluated(op, version, args, outs=1, **attrs):
     return [e.value for e in dialect.evaluate(inst, arrays_of(inst))]
 
 
-def rnn(aux=None, weights=False):
+def rnn(aux: Any = None, weights: bool = False) -> tuple[Any, Any]:
     """Two steps, one unit each way: h = x + h / 2 forward, 2 x + h backward; auxiliary weights 10 and 100."""
     args = {"input": ("f32", [1, 2, 1], [1, 3])}
     for prefix, w, r in (("fw_", 1, 0.5), ("bw_", 2, 1)):
@@ -46,7 +50,7 @@ def rnn(aux=None, weights=False):
     return fw.ravel().tolist(), bw.ravel().tolist()
 
 
-def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_without():
+def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_without() -> None:
     assert rnn() == ([1, 3.5], [8, 6])
     assert rnn([5, 7]) == ([1, 3.5], [24, 14])  # parallel linking
     assert rnn([5, 7], True) == ([51, 98.5], [502 + 706, 706])  # cross-linking
@@ -59,7 +63,7 @@ def test_an_auxiliary_input_is_added_with_weights_and_takes_the_backward_place_w
         ([3, 4], "i32", [3, 4]),
     ],
 )
-def test_a_cast_from_complex_numbers_keeps_the_real_part(values, to, want):
+def test_a_cast_from_complex_numbers_keeps_the_real_part(values: Any, to: Any, want: Any) -> None:
     inst = Instance.from_json(
         {
             "format": 1,
@@ -77,7 +81,7 @@ def test_a_cast_from_complex_numbers_keeps_the_real_part(values, to, want):
     assert e.value.imag.tolist() == ([9, 9] if to == "c64" else [0, 0])
 
 
-def test_a_cast_to_complex_numbers_has_no_imaginary_part():
+def test_a_cast_to_complex_numbers_has_no_imaginary_part() -> None:
     inst = Instance.from_json(
         {
             "format": 1,
@@ -95,7 +99,7 @@ def test_a_cast_to_complex_numbers_has_no_imaginary_part():
     assert e.value.tolist() == [-3, 7]
 
 
-def scatter(index_dim, shape, values):
+def scatter(index_dim: Any, shape: Any, values: Any) -> Any:
     """Rows 10, 20, 30 kept where the index tuples say, in a matrix of [2, 2]."""
     attrs = {
         "update_window_dims": [],
@@ -112,7 +116,7 @@ def scatter(index_dim, shape, values):
     return evaluated("STABLEHLO_SCATTER", 1, args, **attrs)[0].ravel().tolist()
 
 
-def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outside():
+def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outside() -> None:
     assert scatter(1, [3, 2], [0, 1, 1, 0, 2, 0]) == [1, 10, 20, 4]
     assert scatter(0, [2, 3], [0, 1, -1, 1, 0, 1]) == [1, 10, 20, 4]
 
@@ -130,13 +134,13 @@ def test_scatter_takes_index_tuples_along_any_axis_and_leaves_out_what_lies_outs
         ("UNIDIRECTIONAL_SEQUENCE_LSTM", "projection_bias", (9,)),
     ],
 )
-def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, shape):
+def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op: str, slot: str, shape: Any) -> None:
     v = dialect.versions[f"tflite/{op}/1"]
     refused = 0
     for i in range(40):
         inst = v.draw(Prng(case_seed(5, v.key, i)), 1)
         if slot in inst.args:
-            inst.args[slot].shape, inst.args[slot].values = shape, None
+            inst.tensor(slot).shape, inst.tensor(slot).values = shape, None
             with pytest.raises(RuleError, match="shapes-stated: "):
                 dialect.evaluate(inst, arrays_of(inst))
             refused += 1
@@ -150,10 +154,10 @@ def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op, slot, 
         ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1)),
     ],
 )
-def test_an_operand_that_stablehlo_rules_out_is_refused(rule, op, slot, shape):
+def test_an_operand_that_stablehlo_rules_out_is_refused(rule: str, op: str, slot: str, shape: Any) -> None:
     v = dialect.versions[f"tflite/{op}/1"]
     for i in range(20):
         inst = v.draw(Prng(case_seed(5, v.key, i)), 1)
-        inst.args[slot].shape, inst.args[slot].values = shape, None
+        inst.tensor(slot).shape, inst.tensor(slot).values = shape, None
         with pytest.raises(RuleError, match=f"{rule}: "):
             dialect.evaluate(inst, arrays_of(inst))

@@ -1,5 +1,9 @@
 """Whole models that keep something: variables from one invocation to the next, tables, initialisation done once."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,25 +17,25 @@ from suites.tflite.builder import build_graph
 HANDLE = {"dtype": "resource", "shape": ()}
 
 
-def words(*items):
+def words(*items: Any) -> Any:
     out = np.empty(len(items), object)
     out[:] = items
     return out
 
 
-def node(op, outputs=(), attrs=None, **inputs):
+def node(op: str, outputs: Any = (), attrs: Any = None, **inputs: Any) -> Any:
     return Node(op, inputs, list(outputs), attrs or {}, 1)
 
 
-def variable(out, name="total"):
+def variable(out: Any, name: str = "total") -> Any:
     return node("VAR_HANDLE", [out], {"container": "", "shared_name": name})
 
 
-def table(out):
+def table(out: Any) -> Any:
     return node("HASHTABLE", [out], {"table_id": 7, "key_dtype": "str", "value_dtype": "i64"})
 
 
-def counting_model():
+def counting_model() -> Any:
     """Initialisation: total = 10, 20; a table of two words.  Each invocation: total += x; look up words; the size."""
     init = Graph(
         [],
@@ -78,7 +82,7 @@ STEPS = [
 ]
 
 
-def test_a_session_keeps_variables_and_initialises_once():
+def test_a_session_keeps_variables_and_initialises_once() -> None:
     session = Session(dialect, build_graph(counting_model()))
     got = [session.invoke(s) for s in STEPS]
     assert [g[0].tolist() for g in got] == [[11, 22], [14, 18], [14.5, 18]]
@@ -86,13 +90,13 @@ def test_a_session_keeps_variables_and_initialises_once():
     assert all(g[2].tolist() == [2] for g in got)
 
 
-def test_run_model_starts_afresh_every_time():
+def test_run_model_starts_afresh_every_time() -> None:
     data = build_graph(counting_model())
     first, second = (dialect.run_model(data, STEPS[0])[0].tolist() for _ in range(2))
     assert first == second == [11, 22]
 
 
-def test_a_session_agrees_with_the_runtime():
+def test_a_session_agrees_with_the_runtime() -> None:
     interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="needs ai-edge-litert")
     data = build_graph(counting_model())
     session, runtime = Session(dialect, data), interpreter.Interpreter(model_content=data)
@@ -107,7 +111,7 @@ def test_a_session_agrees_with_the_runtime():
             np.testing.assert_array_equal(g, w)
 
 
-def test_a_variable_read_before_it_is_assigned_breaks_a_rule():
+def test_a_variable_read_before_it_is_assigned_breaks_a_rule() -> None:
     g = Graph(
         [],
         [variable("h"), node("READ_VARIABLE", ["y"], resource_id="h")],
@@ -119,7 +123,7 @@ def test_a_variable_read_before_it_is_assigned_breaks_a_rule():
         dialect.run_model(build_graph(g), {})
 
 
-def test_resources_need_a_session():
+def test_resources_need_a_session() -> None:
     g = dialect.parse(build_graph(counting_model()))
     with pytest.raises((UsageError, OpconformError), match="need a session"):
         run_graph(dialect, g, STEPS[0], 1)

@@ -1,5 +1,7 @@
 """Sparse constants: what the file stores stands for the dense array again."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from suites.tflite import dialect, sparsity
 from suites.tflite import flatbuffers as fb
 
 
-def test_the_schema_comment_example():
+def test_the_schema_comment_example() -> None:
     """A 4x4 matrix in blocks of 2x2 of which three are there, rows dense and columns compressed."""
     x = np.array([[1, 0, 2, 3], [0, 4, 0, 0], [0, 0, 5, 0], [0, 0, 0, 6]], np.float32)
     layout = {
@@ -29,7 +31,7 @@ def test_the_schema_comment_example():
 
 
 @pytest.mark.parametrize("n", range(40))
-def test_drawn_layouts_come_back(n):
+def test_drawn_layouts_come_back(n: int) -> None:
     inst = dialect.versions["tflite/DENSIFY/1"].draw(Prng(case_seed(3, "sparse", n)))
     a = inst.args["input"]
     x = np.array(a.values, np.float64).reshape(a.shape).astype(a.dtype.np)
@@ -38,7 +40,7 @@ def test_drawn_layouts_come_back(n):
     np.testing.assert_array_equal(sparsity.decode(table, values, x.shape), x)
 
 
-def test_short_values_are_refused():
+def test_short_values_are_refused() -> None:
     inst = dialect.versions["tflite/DENSIFY/1"].draw(Prng(case_seed(3, "sparse", 0)))
     a = inst.args["input"]
     x = np.array(a.values, np.float64).reshape(a.shape).astype(a.dtype.np)
@@ -47,7 +49,7 @@ def test_short_values_are_refused():
         sparsity.decode(table, values[:-1], x.shape)
 
 
-def test_the_file_names_vectors_by_their_width():
+def test_the_file_names_vectors_by_their_width() -> None:
     for width, name in ((8, "Uint8Vector"), (16, "Uint16Vector"), (32, "Int32Vector")):
         layout = {"order": [0], "block_map": [], "block": [], "csr": [True], "width": width}
         table, _ = sparsity.encode(np.array([0, 3, 0, 4], np.float32), layout)

@@ -1,5 +1,9 @@
 """16-bit functions by table: what the table gives passes, and so does the exact result, but nothing between the two."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -29,11 +33,11 @@ DERIVED = {
 }
 
 
-def quant(scale):
+def quant(scale: Any) -> dict[str, Any]:
     return {"scale": [float(np.float32(scale))], "zero_point": [0], "axis": 0}
 
 
-def expected(op, version, scale, out, value):
+def expected(op: str, version: Any, scale: Any, out: Any, value: Any) -> Any:
     slot = dialect.versions[f"tflite/{op}/{version}"].schema.inputs[0].name
     inst = Instance(
         "tflite",
@@ -47,7 +51,9 @@ def expected(op, version, scale, out, value):
 
 
 @pytest.mark.parametrize(("op", "version", "scale", "out", "value", "exact"), CASES)
-def test_the_exact_result_and_the_table_pass_alone(op, version, scale, out, value, exact):
+def test_the_exact_result_and_the_table_pass_alone(
+    op: str, version: Any, scale: Any, out: Any, value: Any, exact: Any
+) -> None:
     want = expected(op, version, scale, out, value)
     assert want[0].value.tolist() == [exact]
     table = int(looked_up(op.lower(), np.array([value]), quant(scale), quant(out))[0])
@@ -62,7 +68,7 @@ QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == 
 
 
 @pytest.mark.parametrize("key", [k for k in QUANTISED if k.split("/")[1] not in DERIVED])
-def test_few_integers_pass_beside_the_reference(key):
+def test_few_integers_pass_beside_the_reference(key: str) -> None:
     for n in range(6):
         inst = dialect.versions[key].draw(Prng(case_seed(5, key, n)))
         with np.errstate(all="ignore"):

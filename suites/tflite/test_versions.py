@@ -1,8 +1,12 @@
 """What a version of an operator brings is shown by at least one instance drawn for that very version."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,25 +24,25 @@ UNSHOWN: dict[tuple[str, str], str] = {
 }
 
 
-def attr(name, default=0):
+def attr(name: str, default: int = 0) -> Any:
     return lambda v, inst: inst.attrs.get(name, default) != default
 
 
-def args_of(inst):
+def args_of(inst: Any) -> Iterator[Any]:
     for a in inst.args.values():
         yield from a if isinstance(a, list) else [a]
 
 
-def rank(n):
+def rank(n: int) -> Any:
     return lambda v, inst: max((len(a.shape) for a in args_of(inst)), default=0) >= n
 
 
-def broadcasts(v, inst):
+def broadcasts(v: Any, inst: Any) -> Any:
     shapes = [a.shape for a in args_of(inst)]
     return len(set(shapes)) > 1 and max(map(len, shapes)) >= 5
 
 
-def quants(inst):
+def quants(inst: Any) -> Iterator[Any]:
     for a in args_of(inst):
         if a.quant:
             yield a.quant
@@ -47,20 +51,20 @@ def quants(inst):
             yield o["quant"]
 
 
-def per_channel(v, inst):
+def per_channel(v: Any, inst: Any) -> bool:
     return any(len(q["scale"]) > 1 for q in quants(inst))
 
 
-def hybrid(v, inst):
+def hybrid(v: Any, inst: Any) -> Any:
     return v.schema.domain == "hybrid"
 
 
-def rescales(v, inst):
+def rescales(v: Any, inst: Any) -> Any:
     if v.schema.domain != "quantised":
         return False
     x, y, z = (
         next(iter(q["scale"]))
-        for q in (inst.args["lhs"].quant, inst.args["rhs"].quant, inst.attrs["@outputs"][0]["quant"])
+        for q in (inst.tensor("lhs").quant, inst.tensor("rhs").quant, inst.attrs["@outputs"][0]["quant"])
     )
     return x * y / z >= 1
 
@@ -95,12 +99,12 @@ FEATURES = {
 }
 
 
-def has_type(op, letter, word):
+def has_type(op: str, letter: Any, word: str) -> Any:
     """Does an operand or output of that letter have the type, with parameters exactly if the word says so?"""
     quantised = word[0] == "q"
     name = word[1:] if quantised else word
 
-    def found(v, inst):
+    def found(v: Any, inst: Any) -> bool:
         for slot in v.schema.inputs:
             a = inst.args.get(slot.name)
             for one in a if isinstance(a, list) else [a]:
@@ -120,7 +124,7 @@ def has_type(op, letter, word):
     return found
 
 
-def novelties():
+def novelties() -> Iterator[Any]:
     for op, facts in FACTS.items():
         words = {w for ws in facts["types"].values() for w in ws}
         first = next(iter(facts["types"]), "")
@@ -132,17 +136,17 @@ def novelties():
 
 
 @cache
-def versions(op):
+def versions(op: str) -> list[Any]:
     return [v for v in dialect.versions.values() if v.op == op]
 
 
 @cache
-def drawn(key, i):
+def drawn(key: str, i: int) -> Any:
     return dialect.versions[key].draw(Prng(case_seed(11, key, i)))
 
 
 @pytest.mark.parametrize(("op", "n", "item", "check"), list(novelties()))
-def test_a_versions_novelty_is_drawn(op, n, item, check):
+def test_a_versions_novelty_is_drawn(op: str, n: int, item: Any, check: Any) -> None:
     forms = [v for v in versions(op) if number_of(v.version) == n]
     if not forms:
         pytest.skip("no kernel has this version")

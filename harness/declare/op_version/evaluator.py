@@ -175,7 +175,7 @@ class OpVersion(Sampler):
         assert self.meaning is not None, f"{self.key}: an entry without meaning states its tolerance"
         return self.meaning.error_of(i)
 
-    def out_dtype(self, call: Call, i: int, have: DType) -> DType:
+    def out_dtype(self, call: Call, i: int, have: DType) -> Any:
         """The type that output ``i`` is declared with: entry, model declaration, bound type name, or what came."""
         if self.entry.spelling.out_dtype is not None:
             return self.entry.spelling.out_dtype(call, i)

@@ -65,7 +65,7 @@ def scaled_as_if_not_grouped(g: Given) -> Outputs:
             )
             if conv is None or "groups" not in conv.inputs:
                 continue
-            groups, w = int(p.consts[conv.inputs["groups"]]), p.consts[conv.inputs["weight"]]
+            groups, w = int(p.consts[conv.value("groups")]), p.consts[conv.value("weight")]
             count = w.shape[1] * groups
             found = _scale(p, node, count) if groups > 1 else None
             if found is None:
@@ -73,7 +73,7 @@ def scaled_as_if_not_grouped(g: Given) -> Outputs:
             factor, offset = found
             slices = w.swapaxes(0, 1).reshape(count, -1) * factor[:, None]
             wrong = slices.reshape(w.shape[1], w.shape[0], *w.shape[2:]).swapaxes(0, 1)
-            bias = p.consts[conv.inputs["bias"]].astype(np.float64) if "bias" in conv.inputs else np.zeros(count)
+            bias = p.consts[conv.value("bias")].astype(np.float64) if "bias" in conv.inputs else np.zeros(count)
             p.consts |= {"w'": wrong.astype(w.dtype), "b'": (bias * factor + offset).astype(w.dtype)}
             conv.inputs |= {"weight": "w'", "bias": "b'"}
             node.op, node.inputs, node.attrs = "identity", {"x": conv.outputs[0]}, {}
@@ -87,9 +87,10 @@ def default_epsilon(g: Given) -> Outputs:
     """x * scale + offset as batch_norm of variance 1 and the default epsilon of 1e-5."""
     p: Graph = g.attr("program")
     by = {n.op: next((p.consts[v] for v in n.inputs.values() if v in p.consts), None) for n in p.nodes}
-    if by.get("mul") is None or by.get("add") is None:
+    factor, shift = by.get("mul"), by.get("add")
+    if factor is None or shift is None:
         return None
-    scale, offset = (by[k].astype(np.float64) for k in ("mul", "add"))
+    scale, offset = factor.astype(np.float64), shift.astype(np.float64)
     again = _changed(
         g,
         lambda q: q.consts.update(
@@ -120,7 +121,7 @@ def updates_moved_up(g: Given) -> Outputs:
     def edit(p: Graph) -> Any:
         for node in [n for n in p.nodes if n.op == "coreml_update_state"]:
             p.nodes.remove(node)
-            made = _maker(p, node.inputs["value"])
+            made = _maker(p, node.value("value"))
             p.nodes.insert(p.nodes.index(made) + 1 if made is not None else 0, node)
 
     return _changed(g, edit, True)
@@ -154,17 +155,17 @@ def scale_behind(g: Given) -> Outputs:
     def edit(p: Graph) -> Any:
         moved = next(n for n in p.nodes if n.op == "constexpr_blockwise_shift_scale")
         product = next(n for n in p.nodes if moved.outputs[0] in n.inputs.values())
-        scale = p.consts[moved.inputs["scale"]]
+        scale = p.consts[moved.value("scale")]
         slot = next(k for k, v in product.inputs.items() if v == moved.outputs[0])
         if product.op == "conv":
             scale = scale.reshape(1, -1, 1, 1)
         else:
             flag = product.inputs.get(f"transpose_{slot}")
-            if flag is not None and bool(p.consts[flag]) and flag in p.meta.get("plain", ()):
+            if isinstance(flag, str) and bool(p.consts[flag]) and flag in p.meta.get("plain", ()):
                 scale = scale.T
         product.inputs[slot] = moved.inputs["data"]
         if "bias" in product.inputs:
-            bias = p.consts[product.inputs["bias"]]
+            bias = p.consts[product.value("bias")]
             p.consts["b'"] = (bias / np.squeeze(scale)).astype(bias.dtype)
             product.inputs["bias"] = "b'"
         out = product.outputs[0]

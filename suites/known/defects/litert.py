@@ -24,7 +24,7 @@ def _scaled(x: np.ndarray, by: float) -> np.ndarray:
 
 def compared_in_256ths(g: Given) -> Outputs:
     """Quantised operands are brought to multiples of 1/256 before they are compared."""
-    args = {s: a.quant for s, a in g.inst.args.items()}
+    args = {s: g.inst.tensor(s).quantised for s in g.inst.args}
     x, y = (_scaled(fixed.centred(g[s], q) * 256, q["scale"][0]) for s, q in args.items())
     op = {
         "EQUAL": np.equal,
@@ -41,7 +41,7 @@ def compared_with_a_multiplier_above_1(g: Given) -> Outputs:
     """The same, but an operand of a step of 1 and more is shifted by a negative number, which leaves -1, 0 or 1."""
 
     def ends(slot: str) -> tuple[np.ndarray, np.ndarray]:
-        q = g.inst.args[slot].quant
+        q = g.inst.tensor(slot).quantised
         x = fixed.centred(g[slot], q)
         if q["scale"][0] >= 1:
             return np.full_like(x, -1), np.ones_like(x)
@@ -64,7 +64,9 @@ def compared_with_a_multiplier_above_1(g: Given) -> Outputs:
 def quotients_shifted_by_more_than_31(g: Given) -> Outputs:
     """Where the quotient in fixed point is to be shifted right by more than 31, anything within the activation's range
     comes."""
-    (x, q), (y, r) = ((fixed.centred(g[s], g.inst.args[s].quant), g.inst.args[s].quant) for s in ("lhs", "rhs"))
+    (x, q), (y, r) = (
+        (fixed.centred(g[s], g.inst.tensor(s).quantised), g.inst.tensor(s).quantised) for s in ("lhs", "rhs")
+    )
     out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
     _, shift = fixed.multiplier(q["scale"][0] / (r["scale"][0] * out["scale"][0]))
     _, above = np.frexp(np.abs(y).astype(np.float64))  # the reciprocal is shifted by one bit less than y has
@@ -81,7 +83,7 @@ def quotients_shifted_by_more_than_31(g: Given) -> Outputs:
 
 def products_beyond_16_bits(g: Given) -> Outputs:
     """Products of 8-bit operands, and what they are in output steps, are kept in 16 bits: those beyond end anywhere."""
-    q, r = (g.inst.args[s].quant for s in ("lhs", "rhs"))
+    q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
     out = g.attr("@outputs")[0]["quant"]
     product = fixed.centred(g["lhs"], q) * fixed.centred(g["rhs"], r)
     result = product * (q["scale"][0] * r["scale"][0] / out["scale"][0]) + out["zero_point"][0]
@@ -91,7 +93,7 @@ def products_beyond_16_bits(g: Given) -> Outputs:
 def sum_of_unsigned_bytes(g: Given) -> Outputs:
     """Whatever the quantised type, as many bytes as there are elements are read as uint8, and so is the result written,
     in f32 arithmetic: 16-bit results are pairs of bytes, the second half of them nobody's."""
-    x, q, out = g["input"], g.inst.args["input"].quant, g.attr("@outputs")[0]["quant"]
+    x, q, out = g["input"], g.inst.tensor("input").quantised, g.attr("@outputs")[0]["quant"]
     axes = tuple({int(a) % max(1, x.ndim) for a in np.ravel(g["axes"])}) if x.ndim else ()
     bytes_ = np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8)[: x.size].reshape(x.shape).astype(np.int64)
     total = (bytes_ - q["zero_point"][0]).sum(axes, keepdims=bool(g.attr("keep_dims", False)))
@@ -121,7 +123,7 @@ def no_grams_of_short_sentences(g: Given) -> Outputs:
 
 def rows_of_signed_bytes(g: Given) -> Outputs:
     """Rows of uint8 are read as int8: what is above 127 counts as 256 less."""
-    value, q = g["value"], g.inst.args["value"].quant
+    value, q = g["value"], g.inst.tensor("value").quantised
     less = (256 * fixed.spread(q["scale"], q, value.ndim) * (value > 127))[g["lookup"]]
     due = g.expected[0].value.astype(np.float64)
     return [Near(due - less, 1e-6 * (np.abs(due) + less))]

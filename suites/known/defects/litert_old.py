@@ -45,7 +45,7 @@ def slices_from_outside(g: Given) -> Outputs:
 def rows_without_zero_points(g: Given) -> Outputs:
     """The rows' zero point is left out, and uint8 is read as int8."""
     (e,) = g.expected
-    value, q = g["value"], g.inst.args["value"].quant
+    value, q = g["value"], g.inst.tensor("value").quantised
     left = fixed.spread(np.multiply(q["scale"], q["zero_point"]), q, value.ndim) * np.ones(value.shape)
     if value.dtype == np.uint8:
         left = left - 256 * fixed.spread(q["scale"], q, value.ndim) * (value > 127)
@@ -130,7 +130,7 @@ def packed_bytes_as_floats(g: Given) -> Outputs:
 
 def activations_off_by_256_steps(g: Given) -> Outputs:
     """Weights with a scale per block: any activation of a row may count as one that is 256 steps away."""
-    w, x, q, due = g["filter"], g["input"], g.inst.args["filter"].quant, g.expected[0].value
+    w, x, q, due = g["filter"], g["input"], g.inst.tensor("filter").quantised, g.expected[0].value
     size = np.abs(w.astype(np.float64)).reshape(-1, q["block"]).sum(-1) * np.asarray(q["scale"])
     rows = x.astype(np.float64).reshape(-1, w.shape[1])
     span = np.maximum(rows, 0).max(-1) - np.minimum(rows, 0).min(-1)  # 255 steps

@@ -20,11 +20,11 @@ def _bound(e: Any) -> np.ndarray:
 
 def product_without_the_second_zero_point(g: Given) -> Outputs:
     """The zero point of the second operand counts as 0; one step for the rounding of the multiplier."""
-    x, y = fixed.centred(g["x"], g.inst.args["x"].quant), g["y"].astype(np.int64)
+    x, y = fixed.centred(g["x"], g.inst.tensor("x").quantised), g["y"].astype(np.int64)
     x = np.swapaxes(x, -1, -2) if g.attr("adj_x", False) else x
     y = np.swapaxes(y, -1, -2) if g.attr("adj_y", False) else y
     out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
-    by = g.inst.args["x"].quant["scale"][0] * g.inst.args["y"].quant["scale"][0] / out["scale"][0]
+    by = g.inst.tensor("x").quantised["scale"][0] * g.inst.tensor("y").quantised["scale"][0] / out["scale"][0]
     real = np.asarray(x, np.float64) @ y.astype(np.float64) * by + out["zero_point"][0]
     info = np.iinfo(due.dtype)
     given = np.clip(np.rint(real), info.min, info.max).astype(due.dtype)

@@ -61,7 +61,7 @@ def mil_clamped_to_the_box(g: Given) -> Outputs:
         jobs = [(r[-4:], int(r[0]) if len(r) == 5 else j) for r in rows for j in range(1 if len(r) == 5 else count)]
     crops = []
     for box, j in jobs:
-        edges = box_edges(box, form, *x.shape[2:], *given)
+        edges = box_edges(box, form, x.shape[2], x.shape[3], *given)
         crop, inside = x[j], np.ones((1, 1), bool)
         for k, name in enumerate(("target_height", "target_width")):
             at = np.clip(grid(edges[k], edges[k + 2], g.attr(name, 1), mode), edges[k], edges[k + 2])
@@ -113,7 +113,7 @@ mil_gate_on_bias, mil_gate_on_bias_in_steps = (_mil_gru("bias", s) for s in (Fal
 
 def _mil_lstm(steps: bool) -> Any:
     def told(g: Given) -> Outputs:
-        y = lstm(dict(g.inst.attrs), g.arrays, g.inst.version, "gate", steps)
+        y = lstm(dict(g.inst.attrs), g.arrays, str(g.inst.version), "gate", steps)
         # roundings as of the reading that is expected, whose equations are as many
         within = [4 * np.max(e.error.bound(e.context()), initial=0.0) for e in g.expected]
         return [Near(v, b) for v, b in zip(y, within)]

@@ -24,7 +24,7 @@ def truncated(g: Given) -> Outputs:
 def along_the_axis_alone(g: Given, default: int = -1) -> list[Any] | None:
     """Softmax, Hardmax before 13: over the one axis, not over all from there on; the default is -1."""
     axis, x = g.attr("axis", default), g["input"]
-    found = g.reevaluate({"axis": -1 if g.inst.version >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
+    found = g.reevaluate({"axis": -1 if int(g.inst.version) >= 11 else x.ndim - 1}, {"input": np.moveaxis(x, axis, -1)})
     return found and [Turned(found[0], lambda y: np.moveaxis(y, axis, -1))]
 
 
@@ -168,7 +168,7 @@ def _of_the_type(e: Expected, y: np.ndarray) -> Turned:
     """Where y is infinite or NaN that comes, in whatever type; else what is right as far as the type of y allows."""
     odd = ~np.isfinite(y.astype(np.float64))
     due = np.where(odd, y.astype(np.float64), e.value.astype(np.float64)).astype(e.value.dtype)
-    there = replace(e, value=due, wide=np.where(odd, y.astype(np.float64), e.wide))
+    there = replace(e, value=due, wide=np.where(odd, y.astype(np.float64), e.real))
     return Turned(there, partial(_converted, e=there))
 
 
@@ -320,7 +320,7 @@ def right_but_for_the_type(g: Given) -> list[Turned]:
 def beta_unread_and_wide(g: Given) -> list[Turned] | None:
     """Gemm before 7: C is added as it is, in a wider type."""
     found = g.reevaluate({"beta": None})
-    return found and [Turned(e, partial(_converted, e=e)) for e in found]
+    return None if found is None else [Turned(e, partial(_converted, e=e)) for e in found]
 
 
 def _converted(y: np.ndarray, e: Expected) -> np.ndarray:

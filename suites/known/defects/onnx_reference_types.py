@@ -41,12 +41,12 @@ def statistics_in_the_type(g: Given) -> Outputs:
     with np.errstate(all="ignore"):
         narrow, over = _normalised_in_the_type(g)
     for i, (e, y) in enumerate(zip(g.expected, narrow, strict=False)):
-        value = np.where(over[i] | ~np.isfinite(y), y, e.wide)
+        value = np.where(over[i] | ~np.isfinite(y), y, e.real)
         if e.value.dtype == x.dtype:
-            out.append(Near(value, 64 * eps * (np.abs(e.wide) + 1)) if i == 0 else None)
+            out.append(Near(value, 64 * eps * (np.abs(e.real) + 1)) if i == 0 else None)
         else:  # a mean cancels, the inverse of a deviation is off by as much as the variance
             least = 1e-6 if x.dtype == np.float16 else 0.0
-            out.append(_as(e, value, (x.dtype,), 64 * eps * (np.abs(e.wide) + (top if i == 1 else 0)) + least))
+            out.append(_as(e, value, (x.dtype,), 64 * eps * (np.abs(e.real) + (top if i == 1 else 0)) + least))
     return out
 
 
@@ -81,10 +81,10 @@ def scores_in_the_type(g: Given) -> Outputs:
         told = g.reevaluate(whole)
         if told is None:
             return None
-        return [_as(e, told[0].wide, kinds, 0)]
+        return [_as(e, told[0].real, kinds, 0)]
     if g["X"].dtype.kind == "i" and g.inst.op != "Normalizer":  # every addition of a leaf is cut to an integer
-        return [_as(e, e.wide, kinds, 1e-6 * np.abs(e.wide) + len(set(g.attr("nodes_treeids"))) + 1)]
-    return [_as(e, e.wide, kinds, 1e-6 * (1 + np.abs(e.wide)))]
+        return [_as(e, e.real, kinds, 1e-6 * np.abs(e.real) + len(set(g.attr("nodes_treeids"))) + 1)]
+    return [_as(e, e.real, kinds, 1e-6 * (1 + np.abs(e.real)))]
 
 
 def norms_in_the_type(g: Given) -> Outputs:

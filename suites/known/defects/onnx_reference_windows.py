@@ -225,7 +225,7 @@ def places_in_f32(g: Given) -> list[Near] | None:
         1 if g["mask"] is None else g["mask"],
     )
     off = np.abs(g["W"]).sum((1, 2, 3)) * np.abs(g["X"]).max() * np.abs(most).max() * 4 * np.finfo(np.float32).eps
-    return found and [Near(found[0].value, off[:, None, None])]
+    return None if found is None else [Near(found[0].value, off[:, None, None])]
 
 
 def half_a_pixel_off(g: Given) -> list[Expected] | None:
@@ -288,7 +288,7 @@ def length_unrounded(g: Given) -> list[Expected] | None:
         roi[i] = float(begin * (n - 1)) / max(n - 1, 1)  # in the type of roi
         if length != 1:
             roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
-    none = None if g.inst.version > 11 else np.zeros(0, np.float32)
+    none = None if int(g.inst.version) > 11 else np.zeros(0, np.float32)
     return g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)})
 
 

@@ -65,8 +65,8 @@ def ort_same(g: Given) -> list[Any] | None:
         blank, lowest = ones[0].value < 1, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
         out[0] = np.where(blank, lowest, out[0].value).astype(x.dtype)
         if len(out) > 1:
-            open_ = np.inf if np.isnan(x.astype(np.float32)).any() else 0
-            out[1] = Near(np.where(blank, _nowhere(g), out[1].value), getattr(out[1], "within", open_))
+            none = np.inf if np.isnan(x.astype(np.float32)).any() else 0
+            out[1] = Near(np.where(blank, _nowhere(g), out[1].value), getattr(out[1], "within", none))
     return out
 
 
@@ -220,7 +220,7 @@ def no_step_ends_in_0(g: Given) -> list[Any] | None:
     return [
         g.expected[0],
         *(
-            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.wide, 0.0))
+            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.real, 0.0))
             for e in g.expected[1:]
         ),
     ]
@@ -252,7 +252,8 @@ def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] 
     again = _with(g, acts)
     if again is None or g.attr("layout", 0):  # it refuses the other layout
         return None
-    here, *moved = (_recurrent(g, acts, off) for off in (0.0, 4e-7, -4e-7, *map(np.random.default_rng, range(8))))
+    offs: list[Any] = [0.0, 4e-7, -4e-7, *map(np.random.default_rng, range(8))]
+    here, *moved = (_recurrent(g, acts, off) for off in offs)
     out, decided = [], _decided(g, here[0], [others[0] for others in moved])
     for e, y, *others in zip(again, here, *moved):
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
@@ -317,7 +318,7 @@ def ort_resize_channels_last(g: Given) -> list[Any] | None:
     within = told[0].error.bound(told[0].context())
     return [
         Near(
-            np.where(moved, g.attr("extrapolation_value", 0.0), told[0].wide),
+            np.where(moved, g.attr("extrapolation_value", 0.0), told[0].real),
             np.where(moved, 1e-3, np.where(beyond, np.inf, within)),
         )
     ]
@@ -352,7 +353,7 @@ def ort_tree_untransformed(g: Given) -> list[Any] | None:
 def ort_tree_transforms(g: Given, cut: bool = True) -> list[Any] | None:
     """SOFTMAX and LOGISTIC are exchanged, of a single target neither is done; in single precision."""
     told = ort_tree(g, cut, post_transform=0 if g.attr("n_targets", 1) == 1 else 3 - g.attr("post_transform", 0))
-    return told and [Near(e.wide, e.error.bound(e.context()) + 1e-6 * (np.abs(e.wide) + 1)) for e in told]
+    return told and [Near(e.real, e.error.bound(e.context()) + 1e-6 * (np.abs(e.real) + 1)) for e in told]
 
 
 def ort_tree_of_sets_transforms(g: Given) -> list[Any] | None:
@@ -363,10 +364,14 @@ def ort_tree_of_sets_transforms(g: Given) -> list[Any] | None:
 def _voted(g: Given) -> np.ndarray | None:
     """Which targets of a row any leaf has a vote for."""
     names = [k + end for k in ("class_weights", "target_weights") for end in ("", "_as_tensor")]
-    ones = {n: np.ones(len(w)) if n.endswith("r") else [1.0] * len(w) for n in names if (w := g.attr(n)) is not None}
-    plain = dict.fromkeys(("base_values", "base_values_as_tensor", "post_transform", "aggregate_function"))
+    ones: dict[str, Any] = {
+        n: np.ones(len(w)) if n.endswith("r") else [1.0] * len(w) for n in names if (w := g.attr(n)) is not None
+    }
+    plain: dict[str, Any] = dict.fromkeys(
+        ("base_values", "base_values_as_tensor", "post_transform", "aggregate_function")
+    )
     told = ort_tree(g, **plain, **ones)
-    return None if told is None else told[-1].wide > 0
+    return None if told is None else told[-1].real > 0
 
 
 def ort_tree_without_votes(g: Given) -> list[Any] | None:
@@ -374,7 +379,7 @@ def ort_tree_without_votes(g: Given) -> list[Any] | None:
     told, voted = ort_tree(g, post_transform=None), _voted(g)
     if told is None or voted is None:
         return None
-    due = np.where(voted, told[0].wide, 0)
+    due = np.where(voted, told[0].real, 0)
     due = post(due, g.attr("post_transform", "NONE")) if due.shape[1] > 1 else due
     return [Near(due, 1e-6 * (1 + np.abs(due)))]
 
@@ -387,7 +392,7 @@ def ort_tree_two_classes(g: Given) -> list[Any] | None:
     told, voted = ort_tree(g, base_values=None, base_values_as_tensor=None, post_transform=None), _voted(g)
     if told is None or voted is None:
         return None
-    scores, how = told[1].wide, g.attr("post_transform", "NONE")
+    scores, how = told[1].real, g.attr("post_transform", "NONE")
     base = g.attr("base_values", g.attr("base_values_as_tensor"))
     positive = scores[:, 1] > 0
     if base is not None and len(base):
@@ -464,7 +469,7 @@ def ort_bf16_steps(g: Given) -> list[Any]:
     """Every label that is summed and every product is rounded to bf16."""
     e = g.expected[0]
     steps = len(set(g.attr("equation", "")) - set(" ,.->")) + len(g["Inputs"])
-    return [Near(e.wide, 2.0**-8 * steps * e.context().scale())]
+    return [Near(e.real, 2.0**-8 * steps * e.context().scale())]
 
 
 def ort_einsum_in_f64(g: Given) -> list[Any]:
@@ -557,10 +562,10 @@ def ort_old_col2im(g: Given) -> list[Any]:
     return [Near(y.astype(due.dtype), 2.0 ** -(10 if due.dtype == np.float16 else 20) * size)]
 
 
-def ort_half_spectrum(g: Given) -> list[Any]:
+def ort_half_spectrum(g: Given) -> list[Any] | None:
     """Of half a spectrum that is transformed back, all elements after the first (of an even length but the last) are
     mirrored, in place of those that are there, and round and round; in single precision."""
-    axis = int(g["axis"]) if g["axis"] is not None else g.attr("axis", 1 if g.case.version.version < 20 else -2)
+    axis = int(g["axis"]) if g["axis"] is not None else g.attr("axis", 1 if int(g.case.version.version) < 20 else -2)
     x, due = g["input"].astype(np.float64), g.expected[0].value
     x = np.moveaxis(x[..., 0] + 1j * x[..., 1], axis if axis >= 0 else axis + 1, -1)
     n = due.shape[axis]
@@ -582,7 +587,7 @@ def _steps(g: Given, share: float) -> list[Near]:
     for e in g.expected:
         ctx = e.context()
         ctx.acc = e.dtype
-        out.append(Near(e.wide, share * (e.error.bound(ctx) + np.abs(e.wide) * ctx.u)))
+        out.append(Near(e.real, share * (e.error.bound(ctx) + np.abs(e.real) * ctx.u)))
     return out
 
 

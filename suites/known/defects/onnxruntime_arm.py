@@ -95,4 +95,4 @@ def ort_arm_bf16(g: Given) -> list[Near] | None:
     if out is None:
         return None
     terms = float(sum(x.size for x in g["Inputs"]))
-    return [Near(out[0].wide, out[0].error.bound(out[0].context()) + terms * least)]
+    return [Near(out[0].real, out[0].error.bound(out[0].context()) + terms * least)]

@@ -70,7 +70,7 @@ def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
     scores = g.reevaluate({**plain, "qk_matmul_output_mode": 1}, {**inputs, "attn_mask": None}, outs=4)
     if told is None or scores is None:
         return None
-    capped, off = scores[3].wide, scores[3].error.bound(scores[3].context())
+    capped, off = scores[3].real, scores[3].error.bound(scores[3].context())
     bias = np.broadcast_to(bias, capped.shape)
     top = bias.max(-1, keepdims=True)
     huge = np.isfinite(top) & (np.abs(top) >= _HUGE)

@@ -11,6 +11,8 @@ from harness.ledger.defect_models import Given, Near, Turned
 
 Outputs = list[Any] | None
 
+_sliding: Any = np.lib.stride_tricks.sliding_window_view  # whose stub takes one axis alone
+
 
 def ort_first_string_of_a_slice(g: Given) -> Outputs:
     """Gather: of each slice of strings that an index takes, the first string is copied, the others stay empty."""
@@ -121,7 +123,7 @@ def _windows(g: Given, x: np.ndarray, w: np.ndarray, filler: Any) -> np.ndarray:
     else:
         pads = g.attr("pads") or [0] * 2 * n
     x = np.pad(x.astype(np.int64), [(0, 0), (0, 0), *zip(pads[:n], pads[n:])], constant_values=int(filler))
-    seen = np.lib.stride_tricks.sliding_window_view(x, reach, tuple(range(2, 2 + n)))
+    seen: np.ndarray = _sliding(x, tuple(reach), axis=tuple(range(2, 2 + n)))
     steps = [slice(None, None, s) for s in (1, 1, *strides, *dilations)]
     seen = seen[tuple(steps)]
     group = g.attr("group", 1)
@@ -145,7 +147,7 @@ def _convolved(g: Given, channels_last: bool) -> Outputs:
     if not quantised:
         return [due + short.reshape(due.shape)]
     per = (-1, *[1] * (x.ndim - 2))
-    kept = np.asarray(g["w_zero_point"], np.float64).reshape(-1)
+    kept: np.ndarray = np.asarray(g["w_zero_point"], np.float64).reshape(-1)
     kept = np.broadcast_to(kept, (w.shape[0],)).reshape(group, -1, 1)
     total = (a.astype(np.float64) - kept) @ (b.astype(np.float64) - float(zero.reshape(-1)[0])) + short
     total = total.reshape(due.shape) + (0 if g["B"] is None else g["B"].reshape(per))

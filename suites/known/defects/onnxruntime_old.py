@@ -21,7 +21,7 @@ def ort_f16_gemm(g: Given) -> list[Any]:
     a, b = a.T if g.attr("transA", 0) else a, b.T if g.attr("transB", 0) else b
     whole = max(alpha, 1) * (a @ b) + beta * c
     within = (a.shape[1] + 4) * (2.0**-11 * whole + 2.0**-25 * max(alpha, 1))
-    return [Near(e.wide, np.where(whole <= 65504, within, np.inf))]
+    return [Near(e.real, np.where(whole <= 65504, within, np.inf))]
 
 
 def ort_masks(g: Given) -> Outputs:
@@ -67,7 +67,7 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
     if scores is None:
         return None
     e, cap = scores[3], g.attr("softcap", 0.0)
-    s, off = e.wide, e.error.bound(e.context())
+    s, off = e.real, e.error.bound(e.context())
     bias = np.broadcast_to(np.where(np.isneginf(bias).all(-1, keepdims=True), -1e30, bias), s.shape)
     if not cap:
         stages = [s, s if cap_first else s + early, s + bias]
@@ -87,7 +87,7 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
     out: list[Any] = told[: len(g.expected)]
     out[0] = Near(y.value, twice * y.error.bound(y.context()) + more * np.abs(g["V"].astype(np.float64)).max(initial=0))
     if len(out) == 4:
-        value = told[3].wide if mode == 3 else stages[mode]
+        value = told[3].real if mode == 3 else stages[mode]
         off = told[3].error.bound(told[3].context()) if mode == 3 else off
         finite = np.where(np.isinf(value) | (value < -1e29), 0, value)
         eps, lowest = (float(getattr(ml_dtypes.finfo(e.value.dtype), n)) for n in ("eps", "min"))

@@ -48,7 +48,7 @@ def ort_old_prelu(g: Given) -> Outputs:
 def ort_old_affine_steps(g: Given) -> Outputs:
     """AffineGrid: coordinates that are multiplied with theta are those of f32."""
     e, theta = g.expected[0], np.abs(g["theta"]).sum(-1)
-    return [Near(e.wide, 2.0**-21 * theta.reshape(len(theta), *[1] * (e.value.ndim - 2), -1))]
+    return [Near(e.real, 2.0**-21 * theta.reshape(len(theta), *[1] * (e.value.ndim - 2), -1))]
 
 
 def ort_old_sqrt(g: Given) -> Outputs:

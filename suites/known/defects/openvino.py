@@ -55,13 +55,14 @@ def bytes_saturate(g: Given) -> Outputs:
     """Add, Sub, Mul and Neg of 8 bits saturate; in place of a difference the negative may be added, which saturates
     too, of a constant always."""
     ends = np.iinfo(g.expected[0].value.dtype)
-    a, b = (None if v is None else v.astype(np.int64) for v in (g["X"] if g["A"] is None else g["A"], g["B"]))
+    a = (g["X"] if g["A"] is None else g["A"]).astype(np.int64)
+    b = None if g["B"] is None else g["B"].astype(np.int64)
     if b is None:
         return [np.clip(-a, ends.min, ends.max)]
     if g.inst.op != "Sub":
         return [np.clip(a + b if g.inst.op == "Add" else a * b, ends.min, ends.max)]
     added = np.clip(a + (np.minimum(-b, ends.max) if ends.min else -b), ends.min, ends.max)
-    return [added if g.inst.args["B"].const else Near(np.clip(a - b, ends.min, ends.max), 0, added)]
+    return [added if g.inst.tensor("B").const else Near(np.clip(a - b, ends.min, ends.max), 0, added)]
 
 
 def alpha_times_b(g: Given) -> Outputs:

@@ -51,7 +51,7 @@ def _typed(dtype: str) -> Callable[[Arg], bool]:
 
 def _numbers(g: Given, slot: str) -> np.ndarray:
     """What is read of a slot where the bits of bf16 in int32_data are numbers."""
-    return _number_of_bits(g[slot]) if _typed("bf16")(g.inst.args[slot]) else g[slot]
+    return _number_of_bits(g[slot]) if _typed("bf16")(g.inst.tensor(slot)) else g[slot]
 
 
 def bits_are_numbers(g: Given, **attrs: Any) -> Outputs:
@@ -98,7 +98,7 @@ def float8_through_f16(g: Given) -> Outputs:
 
 def float8_folded(g: Given) -> Outputs:
     """The same of constants, rounded once."""
-    return _to_float8(g, np.float32) if g.inst.args["input"].const else None
+    return _to_float8(g, np.float32) if g.inst.tensor("input").const else None
 
 
 _CLAMPS = {"RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
@@ -113,11 +113,11 @@ def times_reciprocal(g: Given) -> Outputs:
         return None
     slots = [s for s in ("A", "B", "lhs", "rhs") if s in g.inst.args]
     a, b = (_numbers(g, s).astype(np.float32) for s in slots)
-    a, b = (np.where(np.abs(v) < least, 0, v) if g.inst.args[s].const else v for s, v in zip(slots, (a, b)))
+    a, b = (np.where(np.abs(v) < least, 0, v) if g.inst.tensor(s).const else v for s, v in zip(slots, (a, b)))
     if g.attr("broadcast", 0) and "axis" in g.inst.attrs:
         b = b.reshape(b.shape + (1,) * (a.ndim - g.attr("axis") % max(1, a.ndim) - b.ndim))
     over = np.float32(1) / b
-    over = _to_narrow(over, kind).astype(np.float32) if g.inst.args[slots[1]].const else over
+    over = _to_narrow(over, kind).astype(np.float32) if g.inst.tensor(slots[1]).const else over
     v = a * np.where(np.abs(over) < least, np.copysign(np.float32(0), over), over)
     low, high = _CLAMPS.get(g.attr("fused_activation_function"), (-np.inf, np.inf))
     v = np.clip(v, low, high)
@@ -198,7 +198,7 @@ def divided_in_f32(g: Given) -> Outputs:
 
 def bits_divided_in_f32(g: Given) -> Outputs:
     """The same, and the bits of bf16 in int32_data are numbers."""
-    return _divided_in_f32(g, _numbers(g, "x")) if _typed("bf16")(g.inst.args["x"]) else None
+    return _divided_in_f32(g, _numbers(g, "x")) if _typed("bf16")(g.inst.tensor("x")) else None
 
 
 def saturated_and_rounded_twice(g: Given) -> Outputs:
@@ -215,8 +215,8 @@ _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 def powers_of_two(g: Given) -> Outputs:
     """BitShift: X times, or over, 2**Y, which has an axis.  u8 saturates, and is rounded where extents are symbolic;
     u32 and u64 are i32, their quotients f32; a power beyond i32 is the lowest, of a constant the largest, integer."""
-    x, y = (_halves(g[s]) if _typed("u32")(g.inst.args[s]) else g[s] for s in "XY")
-    left, args = g.attr("direction") == "LEFT", [g.inst.args[s] for s in "XY"]
+    x, y = (_halves(g[s]) if _typed("u32")(g.inst.tensor(s)) else g[s] for s in "XY")
+    left, args = g.attr("direction") == "LEFT", [g.inst.tensor(s) for s in "XY"]
     big, power = x.astype(object).reshape(x.shape or 1), 2 ** np.minimum(y, 64).astype(object)
     if x.dtype == np.uint8 and not left and any(a.dynamic for a in args):
         v = np.rint((big / power).astype(np.float64))
@@ -250,7 +250,7 @@ def _wide(g: Given, slot: str) -> np.ndarray:
 
 def _sums_grow(g: Given, slot: str, n: float) -> float:
     """How many roundings a sum of n meets that the plain ones do not: a constant's is folded in its own type."""
-    return n / 2 if g.inst.args[slot].const else 0
+    return n / 2 if g.inst.tensor(slot).const else 0
 
 
 class _Moments:
@@ -307,8 +307,8 @@ def exponents_rounded(g: Given) -> Outputs:
     and quotients are rounded to the type of the input."""
     slot, loss = ("scores", True) if g["input"] is None else ("input", False)
     x, unit = _wide(g, slot), _UNIT[g[slot].dtype.name]
-    axes: tuple[int, ...] = (1 if loss else g.attr("axis", -1 if g.inst.version > 12 else 1),)
-    if not loss and g.inst.version < 13:
+    axes: tuple[int, ...] = (1 if loss else g.attr("axis", -1 if int(g.inst.version) > 12 else 1),)
+    if not loss and int(g.inst.version) < 13:
         axes = tuple(range(axes[0] % (x.ndim + 1), x.ndim))
     below = x.max(axes, keepdims=True) - x
     total = np.exp(-below).sum(axes, keepdims=True)
@@ -359,7 +359,7 @@ def largest_sample(g: Given) -> Outputs:
     ratio, scale = g.attr("sampling_ratio", 1), g.attr("spatial_scale", 1.0)
     if g.attr("mode", "avg") == "avg":
         return g.reevaluate({"sampling_ratio": ratio}, {"X": x})
-    halved = g.inst.version > 10 and g.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    halved = int(g.inst.version) > 10 and g.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     bins, rows = [g.attr("output_height", 1), g.attr("output_width", 1)], []
     for k, (x1, y1, x2, y2) in enumerate(rois.astype(np.float64) * scale):
         sides = [v if halved else max(v, 1.0) for v in (y2 - y1, x2 - x1)]
@@ -410,7 +410,7 @@ def unread_of_recurrent(g: Given) -> Outputs:
     return [
         told[0],
         *(
-            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.wide, 0))
+            replace(e, value=np.where(some, e.value, 0).astype(e.value.dtype), wide=np.where(some, e.real, 0))
             for e in told[1:]
         ),
     ]

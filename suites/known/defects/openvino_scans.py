@@ -63,8 +63,10 @@ def states_in_shared_memory(g: Given) -> Outputs:
         before = list(states)
         for k, o in enumerate(body.outputs[:count]):
             p = given.get(o)
-            handed = p is not None and p < count
-            states[k] = (states if shared[p] is None else before)[p] if handed else told[k].value
+            if p is not None and p < count:
+                states[k] = (states if shared[p] is None else before)[p]
+            else:
+                states[k] = told[k].value
         rows.append([e.value for e in told[count:]])
     along = [1] * made if old else g.attr("scan_output_axes") or [0] * made
     turned = (not old and g.attr("scan_output_directions")) or [0] * made

@@ -98,7 +98,7 @@ def broadcast_of_open_extents(g: Given) -> Outputs:
     operand, of symbolic ones any, and the elements are those that the memory held; where they fit, comparisons with
     NaN are either."""
     slots = ("X", "Y") if g.inst.op == "Pow" else ("A", "B")
-    args = [g.inst.args[s] for s in slots]
+    args = [g.inst.tensor(s) for s in slots]
     n = max(len(a.shape) for a in args)
     rows = [(1,) * (n - len(a.shape)) + tuple(-1 if i in a.dynamic else m for i, m in enumerate(a.shape)) for a in args]
     true = [(1,) * (n - len(a.shape)) + tuple(a.shape) for a in args]
@@ -122,7 +122,7 @@ def stretched_to_sizes(g: Given) -> Outputs:
     if not told:
         return None
     shape, most = told[0].value.shape, 2 * float(np.abs(g["X"].astype(np.float64)).max(initial=0))
-    loose = bool(g.inst.args["X"].dynamic)
+    loose = bool(g.inst.tensor("X").dynamic)
     return [
         Such(
             lambda a: not a.size or (a.shape == shape and (loose or np.abs(a.astype(np.float64)).max() <= most)),

@@ -41,7 +41,7 @@ def bias_of_the_first_run(g: Given) -> Outputs:
 
 def zero_point_of_the_first_run(g: Given) -> Outputs:
     """QLinearMatMul: the zero point of a constant is that of the first run."""
-    slots = [f"{s}_zero_point" for s in "ab" if g.inst.args[s].const]
+    slots = [f"{s}_zero_point" for s in "ab" if g.inst.tensor(s).const]
     return g.reevaluate(inputs={s: g.case.draws[0][s] for s in slots})
 
 
@@ -56,9 +56,9 @@ def any_zero_point_of_a_constant(g: Given) -> Outputs:
     step, due = one["a_scale"] * one["b_scale"] / one["y_scale"], g.expected[0].value
     ends = np.iinfo(due.dtype)
     sums, moved = np.matmul(a, b), []
-    if g.inst.args["a"].const:
+    if g.inst.tensor("a").const:
         moved.append(b.sum(-2, keepdims=True))
-    if g.inst.args["b"].const:
+    if g.inst.tensor("b").const:
         moved.append(a.sum(-1, keepdims=True))
 
     def held(v: np.ndarray) -> bool:
@@ -207,7 +207,7 @@ def mask_from_the_last_key(g: Given) -> Outputs:
         mask = mask & allowed
     else:
         mask = np.where(allowed, mask.astype(np.float32), -np.inf).astype(mask.dtype)
-    unread = {"left_window_size": None, "right_window_size": None} if g.inst.version > 24 else {}
+    unread = {"left_window_size": None, "right_window_size": None} if int(g.inst.version) > 24 else {}
     told = g.reevaluate({"is_causal": 0, **unread}, {**read, "attn_mask": mask})
     return (
         told

@@ -24,7 +24,7 @@ def padded_behind_open_axes(g: Given) -> Outputs:
         max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
         for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations)
     ]
-    lower, dynamic = g.attr("auto_pad") == "SAME_LOWER", g.inst.args["X"].dynamic
+    lower, dynamic = g.attr("auto_pad") == "SAME_LOWER", g.inst.tensor("X").dynamic
     begin = [0 if i + 2 in dynamic else (p + lower) // 2 for i, p in enumerate(over)]
     edit: dict[str, Any] = {"auto_pad": None, "pads": [*begin, *(p - b for p, b in zip(over, begin))]}
     if "storage_order" in g.inst.attrs:
@@ -73,7 +73,7 @@ def weights_along_the_input_channels(g: Given) -> Outputs:
 
 def _transposed(g: Given) -> np.ndarray:
     """The sums of TRANSPOSE_CONV, without bias, in steps of both scales."""
-    x, w = (g[s].astype(np.float64) - g.inst.args[s].quant["zero_point"][0] for s in ("input", "weights"))
+    x, w = (g[s].astype(np.float64) - g.inst.tensor(s).quantised["zero_point"][0] for s in ("input", "weights"))
     out = g["output_shape"].tolist()
     y, steps = np.zeros(out), (g.attr("stride_h", 1), g.attr("stride_w", 1))
     begin = [
@@ -91,7 +91,7 @@ def bias_of_another_channel(g: Given) -> Outputs:
     """TRANSPOSE_CONV of unsigned bytes: an element has the bias of any channel, or none; a fused activation may be left
     out."""
     to = g.attr("@outputs")[0]["quant"]
-    step = [g.inst.args[s].quant["scale"][0] for s in ("input", "weights")]
+    step = [g.inst.tensor(s).quantised["scale"][0] for s in ("input", "weights")]
     sums, due = _transposed(g), g.expected[0].value
     ends = np.iinfo(due.dtype)
     among = [

@@ -73,7 +73,7 @@ def logarithm_of_the_largest(g: Given) -> Outputs:
 def ratio_of_8_bits(g: Given) -> Outputs:
     """The ratio of the scales is rounded to 8 fraction bits."""
     (slot,) = g.inst.args
-    size = np.abs(fixed.centred(g[slot], g.inst.args[slot].quant))
+    size = np.abs(fixed.centred(g[slot], g.inst.tensor(slot).quantised))
     return [Near(g.expected[0].value, np.ceil(size / 512) + 1)]
 
 

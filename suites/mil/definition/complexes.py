@@ -126,7 +126,8 @@ for _many in (False, True):
 def _stft(at: Attrs, a: Arrays, version: str) -> list[Any]:
     """X[w, m] = sum over k < n_fft of window[k] input[m hop + k] exp(-2 pi i w k / n_fft)."""
     x, n = a["input"], at["n_fft"]
-    hop, width = at.get("hop_length", n // 4), at.get("win_length", n)
+    hop: Any = at.get("hop_length", n // 4)
+    width: Any = at.get("win_length", n)
     given, before = a.get("window"), (n - width) // 2
     window = [0.0] * n
     for k in range(width):

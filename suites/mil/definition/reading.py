@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 Attrs = dict[str, Any]
 Arrays = dict[str, Any]
 Read = Callable[[Attrs, Arrays, str], list[Any]]
+R = TypeVar("R", bound=Read)
 
 
-def reader(table: dict[str, Read]) -> Callable[..., Callable[[Read], Read]]:
+def reader(table: dict[str, Read]) -> Callable[..., Callable[[R], R]]:
     """A decorator that puts a reading into a table, under the names of its ops."""
 
-    def of(*names: str) -> Callable[[Read], Read]:
-        def keep(fn: Read) -> Read:
+    def of(*names: str) -> Callable[[R], R]:
+        def keep(fn: R) -> R:
             table.update(dict.fromkeys(names, fn))
             return fn
 

@@ -111,7 +111,7 @@ def _from_batch(at: Attrs, a: Arrays, version: str) -> list[Any]:
 def _pad(at: Attrs, a: Arrays, version: str) -> list[Any]:
     x, amounts = a["x"], a["pad"].astype(int).reshape(-1, 2)
     widths = [(0, 0)] * (x.ndim - len(amounts)) + [tuple(p) for p in amounts]
-    how = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}[at.get("mode", "constant")]
+    how: Any = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}[at.get("mode", "constant")]
     more = {"constant_values": x.dtype.type(at.get("constant_val", 0.0))} if how == "constant" else {}
     return [np.pad(x, widths, how, **more)]
 

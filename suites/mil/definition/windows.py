@@ -73,14 +73,14 @@ def _transposed(at: Attrs, a: Arrays, version: str) -> list[Any]:
                 y[of_y] += x[of_x] @ w[of_w]
     kind, cut = at.get("pad_type", "valid"), []
     given = at.get("pad") or [0] * (2 * axes)
-    for k, n in enumerate(full):
-        before, after = (given[2 * k], given[2 * k + 1]) if kind == "custom" else (0, 0)
+    for j, n in enumerate(full):
+        before, after = (given[2 * j], given[2 * j + 1]) if kind == "custom" else (0, 0)
         size = n - before - after
         if kind == "same":
-            size = x.shape[2 + k] * strides[k]
+            size = x.shape[2 + j] * strides[j]
             before = (n - size) // 2
         elif at.get("output_shape"):
-            size = at["output_shape"][2 + k]
+            size = at["output_shape"][2 + j]
         cut.append(slice(before, before + size))
     of_y = (slice(None), slice(None), *cut)
     y = y[of_y]
@@ -103,7 +103,8 @@ def _pool(at: Attrs, a: Arrays, version: str) -> list[Any]:
         ]
         of_x: tuple[Any, ...] = (slice(None), slice(None), *(slice(max(0, lo), max(0, hi)) for lo, hi in spans))
         seen = x[of_x]
-        over, here = tuple(range(2, x.ndim)), (slice(None), slice(None), *o)
+        over = tuple(range(2, x.ndim))
+        here: tuple[Any, ...] = (slice(None), slice(None), *o)
         out["mean"][here], out["max"][here] = seen.mean(over), seen.max(over)
         out["all"][here] = seen.sum(over) / np.prod([hi - lo for lo, hi in spans])
         out["l2"][here] = np.sqrt((seen * seen).sum(over))

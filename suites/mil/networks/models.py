@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-Tensor = torch.Tensor
+Tensor: TypeAlias = torch.Tensor
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ _GELU = {"EXACT": s.gelu_exact, "TANH_APPROXIMATION": s.gelu_tanh, "SIGMOID_APPR
 
 
 @semantics(
-    error=bounded(lambda ctx: _GELU[ctx.params["mode"]].error.bound(ctx), "that of the mode's formula"),
+    error=bounded(lambda ctx: _GELU[ctx.params["mode"]].error_of(0).bound(ctx), "that of the mode's formula"),
     data=s.gelu_exact.data,
     source="MIL gelu iOS15",
 )

@@ -33,7 +33,7 @@ _SUM = ("add", "sub", "maximum", "minimum")
 
 def _last(g: Graph, op_name: str, out: str, **inputs: Any) -> str:
     """One more node; what is no name of a value is an attribute."""
-    attrs = {k: inputs.pop(k) for k in ("dtype", "keep_dims", "_true_fn", "_false_fn") if k in inputs}
+    attrs: dict[str, Any] = {k: inputs.pop(k) for k in ("dtype", "keep_dims", "_true_fn", "_false_fn") if k in inputs}
     g.nodes.append(Node(op_name, inputs, [out], attrs))
     return out
 

@@ -89,7 +89,7 @@ def _output_padding(call: Call) -> tuple[int, ...] | None:
 
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
-    v = s.conv_transpose.drawer(d)
+    v = s.conv_transpose.derive(d)
     n = len(v["x"].shape) - 2
     st, di = v["strides"] or (1,) * n, v["dilations"] or (1,) * n
     mode = MODE[v["padding"]]

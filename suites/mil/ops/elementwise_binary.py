@@ -33,7 +33,7 @@ op("mod", s.floor_mod)
 def _rounding(call: Call) -> str | None:
     """T has integers, and the page does not say how their quotient is rounded."""
     x, y = np.asarray(call.inputs["x"]), np.asarray(call.inputs["y"])
-    why = s.div.ambiguous({"x": x, "y": y}, {})  # type: ignore[misc]
+    why = s.div.underspecified({"x": x, "y": y}, {})
     if x.dtype.kind == "f":
         return why
     with np.errstate(all="ignore"):

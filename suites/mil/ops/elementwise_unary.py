@@ -69,7 +69,7 @@ def _beta(call: Call) -> float:
 def _limits_open(call: Call) -> str | None:
     tensors, params = call.version.decode(call)
     crossed = "limits that cross: a value between them is below one and above the other"
-    return crossed if params["lo"] > params["hi"] else s.clamp.ambiguous(tensors, params)  # type: ignore[misc]
+    return crossed if params["lo"] > params["hi"] else s.clamp.underspecified(tensors, params)
 
 
 def _break_limits(d: Draw) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _fraction(call: Call) -> str | None:
         own = underspecified("float to integer: the rounding is not stated", ~(np.isfinite(x) & (x == np.trunc(x))))
     if d.kind == "b" and of(x).kind == "f":
         own = underspecified("the truth of NaN", np.isnan(x))
-    return gathered(own, s_cast.cast_in_range.ambiguous({"x": x}, {"to": d}))
+    return gathered(own, s_cast.cast_in_range.underspecified({"x": x}, {"to": d}))
 
 
 def _draw_cast(d: Draw) -> dict[str, Any]:

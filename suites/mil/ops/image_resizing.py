@@ -56,7 +56,7 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
 
 
 def _border(call: Call) -> tuple[int, ...]:
-    h, w = ints(call, "crop_height"), ints(call, "crop_width")
+    h, w = ints(call, "crop_height", ()), ints(call, "crop_width", ())
     need(len(h) == len(w) == 2, "two-amounts", f"{h}, {w}")
     return (w[0], h[0], w[1], h[1])
 
@@ -283,13 +283,15 @@ op(
 
 def _box(d: Draw, form: str, h: int, w: int, normalized: bool, whole: bool) -> list[float]:
     least = 1 if d.int(0, 3) else 0  # a box of one row or column is a point
+    box: list[float]
     y0, x0 = d.int(0, h - 1 - least), d.int(0, w - 1 - least)
     y1, x1 = d.int(y0 + least, h - 1), d.int(x0 + least, w - 1)
     if form.startswith("CENTER"):
         if whole:  # an even size, so that the centre is a whole number
             y1, x1 = y1 - (y1 - y0) % 2, x1 - (x1 - x0) % 2
-        y0, x0, y1, x1 = (y0 + y1) / 2, (x0 + x1) / 2, y1 - y0, x1 - x0
-    box = [y0, x0, y1, x1]
+        box = [(y0 + y1) / 2, (x0 + x1) / 2, y1 - y0, x1 - x0]
+    else:
+        box = [y0, x0, y1, x1]
     if normalized:
         box = [v / max(1, m - 1) for v, m in zip(box, (h, w, h, w))]
     return [box[1], box[0], box[3], box[2]] if "WIDTH_FIRST" in form else box

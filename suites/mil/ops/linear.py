@@ -70,7 +70,7 @@ def _constant(slot: str, beside: str = "x") -> Fn:
 def _open_linear(call: Call) -> str | None:
     x = of(call.inputs["x"])
     own = (_held(call.inputs[k], x) for k in ("weight", "bias") if call.inputs.get(k) is not None)
-    return gathered(*own, s.linear.ambiguous(*call.version.decode(call)))
+    return gathered(*own, s.linear.underspecified(*call.version.decode(call)))
 
 
 op(
@@ -83,7 +83,7 @@ op(
 
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
-    out = s.matmul.drawer(d)
+    out = s.matmul.derive(d)
     x, y = out["x"], out["y"]
     if d.version.version == "ios17" and d.types["T"] is not d.types["U"]:
         const = d.int(0, 1)  # mixed types need exactly one constant
@@ -105,7 +105,7 @@ def _operand(slot: str) -> Fn:
 def _open_matmul(call: Call) -> str | None:
     lead = _leading(call)
     own = _held(call.inputs["x" if lead == "y" else "y"], of(call.inputs[lead]))
-    return gathered(own, s.matmul.ambiguous(*call.version.decode(call)))
+    return gathered(own, s.matmul.underspecified(*call.version.decode(call)))
 
 
 op(
@@ -123,7 +123,7 @@ def _draw_einsum(d: Draw) -> dict[str, Any]:
     (h1, h2), (b1, b2) = (d.pick(((n, n), (n, n), (1, n), (n, 1))) for n in (h, d.dim(1, 4)))
     if d.bool():
         equation = d.pick(("chw,whr->chr", "abc,cbd->abd", "zyx,xyk->zyk"))
-        shapes = [(c, h1, w1), (w1, h2, w2)]
+        shapes: list[tuple[int, ...]] = [(c, h1, w1), (w1, h2, w2)]
     else:
         equation = d.pick(("nchw,nwhu->nchu", "abcd,adce->abce"))
         shapes = [(b1, c, h1, w1), (b2, w1, h2, w2)]

@@ -23,7 +23,7 @@ def _ceil(call: Call) -> bool:
     return ceil
 
 
-_NAMES = {
+_NAMES: dict[str, Any] = {
     "kernel": Fn(lambda c: ints(c, "kernel_sizes")),
     "strides": fill("strides", 1),
     "dilations": Fn(lambda c: None),
@@ -37,7 +37,7 @@ _NAMES = {
 def _draw(meaning: Any) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         d.fixed.update(dilations=None, last="drop_if_padded")
-        v = meaning.drawer(d)
+        v = meaning.derive(d)
         n = len(v["kernel"])
         ceil = bool(v["ceil"]) and n <= 2 and not v["padding"].startswith("same")
         x, pads = v["x"], v["pads"]

@@ -47,10 +47,10 @@ def _gru_bias(call: Call) -> Any:
     hidden, given = call.inputs.get("bias"), call.inputs.get("input_bias")
     if hidden is None and given is None:
         return None
-    like = hidden if hidden is not None else given
+    like: Any = hidden if hidden is not None else given
     zero = np.zeros_like(like)
     if "input_bias" not in call.version.slots_of_schema:
-        return s.split_bias([hidden])
+        return s.split_bias([like])
     return np.concatenate([zero if given is None else given, zero if hidden is None else hidden])[None]
 
 

@@ -247,7 +247,8 @@ def _draw_topk(d: Draw) -> dict[str, Any]:
     axis = d.axis(len(shape))
     n = shape[axis]
     k = d.pick((1, n, d.int(1, n)))
-    schema, out = d.version.schema, {"x": T(shape)}
+    schema = d.version.schema
+    out: dict[str, Any] = {"x": T(shape)}
     if "output_indices_dtype" in schema.attrs and k == n and d.bool():
         k = -1
     maybe(d, out, "k", k, 1)

@@ -104,7 +104,10 @@ def _reshape_like(call: Call) -> Any:
 def _draw_reshape_like(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     parts = [shape[: (k := d.int(0, len(shape)))], shape[k:]]
-    refs, begins, ends, masks = [], [], [], []
+    refs: list[T] = []
+    begins: list[int] = []
+    ends: list[int] = []
+    masks: list[bool] = []
     for p in parts:
         if not p and len(refs) + 1 < 2:
             continue
@@ -246,7 +249,7 @@ def _write_block(value: int, b: Build) -> None:
 def _in_blocks(meaning: Any) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         d.fixed["block"] = d.pick((2, 2, 3, 4))
-        v = meaning.drawer(d)
+        v = meaning.derive(d)
         return {"x": v["x"], "block_size": v["block"]}
 
     return draw

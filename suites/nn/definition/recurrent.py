@@ -69,7 +69,8 @@ def simple(p: Any, x: Array, h: Array | None = None) -> list[Array]:
 def gru(p: Any, x: Array, h: Array | None = None) -> list[Array]:
     """Update and reset gates by f, the candidate by g from the reset state."""
     n, m = p.outputVectorSize, p.inputVectorSize
-    steps, f, g = _sequence(x, m), *p.activations
+    steps = _sequence(x, m)
+    f, g = p.activations
 
     def gate(name: str) -> tuple[Array, Array, Any]:
         b = weights(getattr(p, f"{name}BiasVector"), n) if p.hasBiasVectors else 0.0

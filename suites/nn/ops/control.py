@@ -103,7 +103,8 @@ def _inner_loop(d: Draw, state: str, reads: list[str]) -> list[Node]:
             Node("branch", {"condition": "i_stop"}, [], {"ifBranch": Graph(nodes=[Node(early, {}, [])])}),
             *_step(d, [state], reads, "i_z_"),
         ]
-    nodes, inputs = [_held(0, "i_zero"), _copy("i_zero", turns)], {}
+    nodes = [_held(0, "i_zero"), _copy("i_zero", turns)]
+    inputs: dict[str, str | list[str] | None] = {}
     attrs: dict[str, Any] = {"bodyNetwork": Graph(nodes=body)}
     if form == "count":
         attrs["maxLoopIterations"] = d.int(1, 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Checks, Draw, Fn, Real, Sampling, Spelling, T, underspecified
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, params, underspecified
 from suites.nn import op
 from suites.nn.spell import Or, Weight, several
 from suites.semantics import coreml
@@ -96,7 +96,7 @@ def _second(c: Call) -> np.ndarray:
     return c.inputs["b"] if "b" in c.inputs else np.array([c.attr("alpha")], np.float32)
 
 
-_NUMBER = Real(-2.0, 2.0, also=(0.0, 1.0))
+_NUMBER = params.Real(-2.0, 2.0, also=(0.0, 1.0))
 
 
 def _draw_compared(d: Draw) -> dict[str, Any]:

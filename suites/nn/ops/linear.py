@@ -186,7 +186,7 @@ def _turned_vector(c: Call) -> str | None:
     """A vector "is converted to a 2-D tensor", and the flags transpose "the left matrix", "the right matrix": whether
     that is one of them is not said."""
     pairs = [(c.inputs.get(slot), c.attr(flag)) for slot, flag in (("a", "transposeA"), ("b", "transposeB"))]
-    turned = "b" in c.inputs and any(flag and x.ndim == 1 and x.size > 1 for x, flag in pairs)
+    turned = "b" in c.inputs and any(flag and x is not None and x.ndim == 1 and x.size > 1 for x, flag in pairs)
     return "transpose-of-a-vector" if turned else _dynamic(c, "a")
 
 

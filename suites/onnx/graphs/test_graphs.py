@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -164,8 +165,8 @@ def test_the_fault_is_an_instance_with_its_values(ort: BackendHandle) -> None:
     assert found.fault is not None
     inst = Instance.from_json(json.loads(found.fault.dumps()))
     assert inst.key == "onnx/Gemm/13"
-    assert inst.args["B"].shape == (6, 4)
-    assert len(inst.args["B"].values) == 24
+    assert inst.tensor("B").shape == (6, 4)
+    assert len(inst.tensor("B").values) == 24
 
 
 def test_what_has_no_meaning_is_said_and_the_rest_is_judged(ort: BackendHandle) -> None:
@@ -186,7 +187,9 @@ def test_a_backend_that_refuses_is_an_error(ort: BackendHandle) -> None:
         walk(model, X, ort)
 
 
-def test_the_command_names_the_layer(tmp_path, capsys, monkeypatch) -> None:
+def test_the_command_names_the_layer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPCONFORM_GRAPHS", str(tmp_path))
     onnx.save(net(), tmp_path / "net.onnx")
     drawn = ["--input", "x=1,1,2,4:uniform:-1:1"]
@@ -218,7 +221,7 @@ def test_the_list_names_graphs_of_many_makers() -> None:
     assert all(len(g.sha256) == 64 and g.inputs for g in every)
 
 
-def test_other_content_is_not_taken(tmp_path, monkeypatch) -> None:
+def test_other_content_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPCONFORM_GRAPHS", str(tmp_path))
     one = listed.graphs()["nudenet"]
     (tmp_path / one.package / one.file).parent.mkdir(parents=True)
@@ -320,7 +323,7 @@ def calls(depth: int) -> onnx.ModelProto:
     return helper.make_model(graph, functions=functions, ir_version=9, opset_imports=imports)
 
 
-def test_a_model_with_functions_of_its_own_is_walked(tmp_path, capsys) -> None:
+def test_a_model_with_functions_of_its_own_is_walked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(calls(3), tmp_path / "calls.onnx")
     assert command.main([str(tmp_path / "calls.onnx"), "--input", "x=2:unit"]) == 0, capsys.readouterr()
     assert "1 layers within" in capsys.readouterr().out
@@ -353,7 +356,7 @@ def unreadable() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("what", list(unreadable()))
-def test_a_model_that_cannot_be_read_is_one_line(what: str, tmp_path, capsys) -> None:
+def test_a_model_that_cannot_be_read_is_one_line(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.onnx").write_bytes(unreadable()[what])
     onnx.save(net(), tmp_path / "net.onnx")
     files = [str(tmp_path / "bad.onnx"), str(tmp_path / "net.onnx")]
@@ -365,7 +368,7 @@ def test_a_model_that_cannot_be_read_is_one_line(what: str, tmp_path, capsys) ->
     assert f"{ROWS} layers within" in said.out  # the others are walked all the same
 
 
-def test_inputs_beyond_the_machine_are_one_line(tmp_path, capsys) -> None:
+def test_inputs_beyond_the_machine_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(net(), tmp_path / "net.onnx")
     assert command.main([str(tmp_path / "net.onnx"), "--input", f"x=1,1,{1 << 21},{1 << 21}:unit"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

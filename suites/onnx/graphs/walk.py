@@ -212,7 +212,8 @@ def _figures(name: str, fed: Expected, own: Expected, got: Any) -> LayerRow:
     arrays = isinstance(got, np.ndarray) and isinstance(fed.value, np.ndarray) and isinstance(own.value, np.ndarray)
     if not arrays or not fed.error.pointwise or fed.error.moves_integers or fed.dtype.kind not in "fiub":
         return LayerRow(name, size=getattr(got, "size", 0))
-    want, bound = fed.value, np.zeros(())
+    want = fed.value
+    bound: np.ndarray = np.zeros(())
     if fed.wide is not None and not fed.error.exact:
         want = fed.wide
         bound = np.asarray(fed.error.bound(fed.context()), np.float64)

@@ -97,9 +97,12 @@ class Limit(Slotted):
 
 
 def _open_end(call: Call) -> str | None:
-    meant = s.clip.ambiguous(*call.version.decode(call))  # type: ignore[misc]
+    meant = s.clip.underspecified(*call.version.decode(call))
     if of(call.inputs["input"]).kind != "f":
         return meant
+    x: Any
+    low: Any
+    high: Any
     x, low, high = (None if v is None else v.astype(np.float64) for v in map(call.inputs.get, ("input", "min", "max")))
     at: Any = np.isneginf(x) if low is None else np.False_
     if high is None:

@@ -59,7 +59,7 @@ class OldOperand(Slotted):
         return y.reshape(y.shape + (1,) * (x.ndim - at - y.ndim))
 
 
-def _old(first: str, second: str):
+def _old(first: str, second: str) -> Any:
     def draw(d: Draw) -> dict:
         shape = d.shape(0)
         how = d.int(0, 3)
@@ -93,7 +93,7 @@ def _power_fits(call: Call) -> str | None:
         beyond = underspecified(
             "an integer base with a real exponent whose power the type does not hold", ~((y >= lo) & (y <= hi))
         )
-        return gathered(beyond, s.pow.ambiguous({"x": x, "y": e}, {}))  # type: ignore[misc]
+        return gathered(beyond, s.pow.underspecified({"x": x, "y": e}, {}))
     return None
 
 

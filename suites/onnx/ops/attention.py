@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.core.dtypes import BF16, F16, F32, F64, DType, of
@@ -128,7 +130,11 @@ def _draw_flex(d: Draw) -> dict:
         d.int(1, 4),
     )
     dtype = d.types["T1"]
-    out = {"Q": T((b, kv * group, lq, e), "unit"), "K": T((b, kv, lk, e), "unit"), "V": T((b, kv, lk, ev), "unit")}
+    out: dict[str, Any] = {
+        "Q": T((b, kv * group, lq, e), "unit"),
+        "K": T((b, kv, lk, e), "unit"),
+        "V": T((b, kv, lk, ev), "unit"),
+    }
     if d.bool():
         out["scale"] = d.pick((0.5, 1.0))
     inner = F64 if dtype is F64 else F32

@@ -31,7 +31,6 @@ def _if(c: Call) -> list[Any]:
         raise RuleError("single-element", f"cond has shape {c.inputs['cond'].shape}")
     for name in ("then_branch", "else_branch"):
         fits(c.attrs[name], 0, c.n_outs)
-    assert c.run is not None
     taken = c.attrs["then_branch" if bool(c.inputs["cond"].reshape(-1)[0]) else "else_branch"]
     return list(c.run(taken, []))
 
@@ -43,7 +42,7 @@ def _branch(
     b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
         out = f"y{i}"
-        if t is BOOL and s == () and (d.opset < 9 or d.bool()):  # a value of the graph around
+        if t is BOOL and s == () and (int(d.opset) < 9 or d.bool()):  # a value of the graph around
             b.returns(b.node("Not", {"X": "cond"}, out), "bool")
             continue
         v = Value(f"a{i}", t, s)
@@ -116,7 +115,7 @@ def _full(d: Draw, b: Block, t: Type, out: str) -> str:
 
 
 def _draw_if(d: Draw) -> dict:
-    early = d.opset < 9  # constants are floats, a truth value can only come from outside
+    early = int(d.opset) < 9  # constants are floats, a truth value can only come from outside
     all_types = d.version.schema.dtypes("V")
     types = [t for t in all_types if t.name in PLAIN and (not early or t.kind in "fb")]
     more = [t for t in all_types if t.name not in PLAIN] if d.version.version >= 13 else []
@@ -162,12 +161,11 @@ def _loop(c: Call) -> list[Any]:
     limit = c.inputs.get("M")
     body = c.attrs["body"]
     fits(body, 2 + len(c.inputs.get("v_initial") or []), 1 + c.n_outs)
-    assert c.run is not None
     return control.loop(
         None if limit is None else int(limit.reshape(-1)[0]),
         _flag(c.inputs.get("cond")),
         c.inputs.get("v_initial") or [],
-        lambda row: c.run(body, row),  # type: ignore[misc]
+        lambda row: c.run(body, row),
         c.n_outs - len(c.inputs.get("v_initial") or []),
     )
 
@@ -222,7 +220,7 @@ def _draw_loop(d: Draw) -> dict:
     limit, start = d.pick((None, 0, 1, 3, 4)), d.pick((None, True, True, False))
     if not n and (limit == 0 or start is False):  # nothing would be known of its results
         limit, start = 3, True
-    compares = d.opset >= 9
+    compares = int(d.opset) >= 9
     if limit is None and (start is None or not compares):
         limit = 2
     around = [Value(f"v_initial{k}", v.dtype, v.shape) for k, v in enumerate(carried)]
@@ -240,7 +238,9 @@ def _draw_loop(d: Draw) -> dict:
     b.returns("c_out", "bool")
     b.carry(carried)
     joins = schemas.effective("Concat", int(d.opset))
-    if d.opset >= 11 and joins and dtype in joins.dtypes("T") and d.chance(6):  # an element more in every iteration
+    if (
+        int(d.opset) >= 11 and joins and dtype in joins.dtypes("T") and d.chance(6)
+    ):  # an element more in every iteration
         b.parameters.append(("g", Arg(dtype, (-1,))))
         given.append(T((d.dim(0, 3),), dtype=dtype, recipe=recipe_of(dtype)))
         b.consts["more"] = literal(d, dtype, (1,))
@@ -320,12 +320,11 @@ def _scan9(c: Call) -> list[Any]:
     """Raises what ``_parted`` and the meaning raise, "one-per-scan", "axis-in-range"."""
     body, states, scans = _parted(c)
     m, outs = len(scans), len(body.outputs) - len(states)
-    assert c.run is not None
     return control.scan(
         states,
         scans,
         lambda row: c.run(body, row),
-        in_axes=[norm_axis(a, x.ndim) for a, x in zip(_list(c, "scan_input_axes", m), scans)],  # type: ignore[misc]
+        in_axes=[norm_axis(a, x.ndim) for a, x in zip(_list(c, "scan_input_axes", m), scans)],
         in_back=[bool(v) for v in _list(c, "scan_input_directions", m)],
         outs=outs,
         out_axes=_list(c, "scan_output_axes", outs),
@@ -344,7 +343,6 @@ def _scan8(c: Call) -> list[Any]:
         raise RuleError("batch-agrees", f"batches {sorted(batch)}")
     if lens is not None and ((lens < 0) | (lens > scans[0].shape[1])).any():
         raise RuleError("length-fits", f"lengths {lens.tolist()} of at most {scans[0].shape[1]}")
-    assert c.run is not None
     rows = []
     for b in range(len(scans[0])):
         rows.append(
@@ -352,7 +350,7 @@ def _scan8(c: Call) -> list[Any]:
                 [x[b, ...] for x in states],
                 [x[b, ...] for x in scans],
                 lambda row: c.run(body, row),
-                in_axes=[0] * len(scans),  # type: ignore[misc]
+                in_axes=[0] * len(scans),
                 in_back=back,
                 outs=len(body.outputs) - len(states),
                 out_axes=[],

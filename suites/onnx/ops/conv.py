@@ -40,7 +40,7 @@ def _negative(call: Call) -> str | None:
         )
         if any(a + b < 0 for a, b in zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])):
             return "a stride above the window: negative padding by the formula, none by its text"
-    return s.conv_transpose.ambiguous(tensors, p)  # type: ignore[misc]
+    return s.conv_transpose.underspecified(tensors, p)
 
 
 def filters(slot: str) -> Checks:

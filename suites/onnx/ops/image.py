@@ -42,7 +42,7 @@ def _image(c: Call) -> Array:
 def _silent(c: Call) -> str | None:
     found, how = _read(c)
     if found is None or found.underspecified:
-        return found and found.underspecified
+        return None if found is None else found.underspecified
     x = found.pixels
     if how == "Grayscale" and x.shape[2] == 3 and (x != x[:, :, :1]).any():
         return "colours into grey: the weights are not stated"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.core.errors import RuleError
@@ -72,11 +74,11 @@ def _values(c: Call) -> np.ndarray:
     return v.reshape(2, 1)
 
 
-def _draw_hot(negative: str):
+def _draw_hot(negative: str) -> Any:
     def draw(d: Draw) -> dict:
         shape = d.shape(0, 4)
         depth = d.int(1, 9)
-        out = {
+        out: dict[str, Any] = {
             "indices": hot_indices(d, depth, negative, d.dtype("indices").kind, shape),
             "depth": T((1,) if d.bool() else (), values=[depth]),
             "values": T((2,)),

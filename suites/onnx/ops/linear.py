@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.core.dtypes import of
@@ -13,11 +15,11 @@ from suites.semantics import linear as s
 op("MatMul", s.matmul, x="A", y="B")
 
 
-def _old_gemm(d: Draw) -> dict:
+def _old_gemm(d: Draw) -> dict[str, Any]:
     """Versions 1 and 6: C has the shape of the product unless ``broadcast`` is set."""
     m, k, n = d.dim(), d.dim(), d.dim()
     ta, tb = d.bool(), d.bool()
-    out = {"A": T((k, m) if ta else (m, k)), "B": T((n, k) if tb else (k, n)), "C": T((m, n))}
+    out: dict[str, Any] = {"A": T((k, m) if ta else (m, k)), "B": T((n, k) if tb else (k, n)), "C": T((m, n))}
     if d.bool():
         out |= {"broadcast": 1, "C": T(d.pick(((m, n), (1, n), (n,), (1,), (m, 1))))}
     elif d.chance(3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from harness.core.dtypes import F32, of
@@ -83,7 +85,7 @@ def _sequence(d: Draw) -> dict:
     """Time and batch are the first two axes, in either order."""
     shape = d.shape(2)
     time = d.int(0, 1)
-    out = {"input": T(shape), "sequence_lens": T((shape[1 - time],), f"ints:0:{shape[time]}")}
+    out: dict[str, Any] = {"input": T(shape), "sequence_lens": T((shape[1 - time],), f"ints:0:{shape[time]}")}
     if time == 1 or d.bool():
         out |= {"time_axis": time, "batch_axis": 1 - time}
     return out
@@ -271,7 +273,7 @@ def _fill(call: Call) -> np.ndarray:
     return np.full(shape, value.reshape(-1)[0], value.dtype)
 
 
-def _fill_type(call: Call, i: int) -> object:
+def _fill_type(call: Call, i: int) -> Any:
     v = call.attrs.get("value")
     return F32 if v is None else of(v)
 

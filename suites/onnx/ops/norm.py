@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.core.dtypes import of
 from harness.declare import Checks, Draw, Fn, Sampling, Spelling, T
 from suites.onnx import op
@@ -28,7 +30,7 @@ op(
 # "The input 4-dimensional tensor of shape NCHW", says version 1
 op("InstanceNormalization", s.instance_norm, Sampling(ranks=(4, 4)), until=1, x="input", bias="B")
 op("InstanceNormalization", s.instance_norm, since=6, x="input", bias="B")
-_GROUPS = {"x": "X", "groups": "num_groups", "stash": "stash_type"}
+_GROUPS: dict[str, Any] = {"x": "X", "groups": "num_groups", "stash": "stash_type"}
 op("GroupNormalization", s.group_norm, Spelling(fixed={"per_group": True}, **_GROUPS), until=18)
 op("GroupNormalization", s.group_norm, Spelling(fixed={"per_group": False}, **_GROUPS), since=21)
 
@@ -37,7 +39,7 @@ def _outs(d: Draw, values: dict) -> int:
     return d.pick((1, 1, 2, 3))
 
 
-def _beyond(x: str, scale: str):
+def _beyond(x: str, scale: str) -> Any:
     """A scale whose last axis is neither 1 nor that of the input: "unidirectional broadcastable to tensor X"."""
 
     def make(d: Draw) -> dict:
@@ -72,7 +74,13 @@ op(
 # until version 6 scale, bias, mean and variance are "1-dimensional of size C": spatial tells what a training computes
 _SPATIAL = Fn(lambda c: True, lambda v, b: b.attr("spatial", int(v)))
 _BATCH = {"x": "X", "scale": "scale", "bias": "B"}
-_EARLY = {"mean": "mean", "var": "var", "training": variants.NotFlag("is_test"), "spatial": _SPATIAL, **_BATCH}
+_EARLY: dict[str, Any] = {
+    "mean": "mean",
+    "var": "var",
+    "training": variants.NotFlag("is_test"),
+    "spatial": _SPATIAL,
+    **_BATCH,
+}
 op("BatchNormalization", variants.batch_norm, Sampling(ranks=(4, 4)), until=1, **_EARLY)
 op("BatchNormalization", variants.batch_norm, since=6, until=6, **_EARLY)
 _INFERRED = Spelling(mean="mean", var="var", fixed={"training": False})

@@ -76,7 +76,12 @@ def _draw_q(d: Draw) -> dict:
     return out
 
 
-_Q = {"scale": "y_scale", "zero": "y_zero_point", "block": Default("block_size", 0), "axis": Default("axis", 1)}
+_Q: dict[str, Any] = {
+    "scale": "y_scale",
+    "zero": "y_zero_point",
+    "block": Default("block_size", 0),
+    "axis": Default("axis", 1),
+}
 op(
     "QuantizeLinear",
     s.quantize,
@@ -120,7 +125,8 @@ op("DynamicQuantizeLinear", s.dynamic_quantize, Spelling(out_dtype=lambda c, i: 
 
 
 def _draw_qmm(d: Draw) -> dict:
-    v = linear.draw_matmul(_Plain(d))
+    plain: Any = _Plain(d)
+    v = linear.draw_matmul(plain)
     x, y = v["x"].shape, v["y"].shape
     rows = (x[-2],) if len(x) == 2 and d.chance(3) else ()
     cols = (y[-1],) if len(y) == 2 and d.chance(3) else ()

@@ -23,7 +23,7 @@ def _bits(call: Call) -> int | None:
 _SEED = Fn(_bits, lambda v, b: b.attr("seed", float(v)) if v is not None else None)
 
 
-def _type(default: DType | None):
+def _type(default: DType | None) -> Any:
     def read(call: Call, i: int = 0) -> DType:
         return ToType("dtype").decode(call) or default or of(call.inputs["input"])
 

@@ -76,10 +76,11 @@ def _outs(d: Draw, values: dict) -> int:
     return d.int(max([1, *(i + 1 for i, o in enumerate(outs) if not o.optional)]), len(outs))
 
 
-for _order, _range in (
+_ranges: tuple[tuple[Spelling, dict[str, Any]], ...] = (
     (Spelling(fixed={"steps_first": True}), {"until": 13}),
     (Spelling(steps_first=Layout()), {"since": 14}),
-):
+)
+for _order, _range in _ranges:
     op(
         "LSTM",
         s.lstm,

@@ -62,7 +62,7 @@ def _unstated(call: Call) -> str | None:
         factors = call.attr("scales") if scales is None else scales.tolist()
     if any(f != int(f) for f in factors or ()):
         return "a broken factor: no rule for coordinates is stated before version 11"
-    return s.resize.ambiguous(*call.version.decode(call))  # type: ignore[misc]
+    return s.resize.underspecified(*call.version.decode(call))
 
 
 op("Resize", s.resize, Spelling(x="X", scales=Given("scales"), fixed=_OLD), Checks(ambiguous=_unstated), until=10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.core.dtypes import DType, of
 from harness.declare import Call, Sampling, Spelling
 from suites.onnx import op
@@ -11,7 +13,7 @@ from suites.semantics import training as s
 _DOMAIN = "ai.onnx.preview.training"
 
 
-def _typed(parts: int):
+def _typed(parts: int) -> Any:
     """Each output has the type of the tensor that it renews."""
 
     def dtype(call: Call, i: int) -> DType:
@@ -21,7 +23,7 @@ def _typed(parts: int):
     return dtype
 
 
-def _outs(parts: int, results: int):
+def _outs(parts: int, results: int) -> Any:
     return lambda d, v: len(v["xs"]) // parts * results
 
 

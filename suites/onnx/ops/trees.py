@@ -268,7 +268,7 @@ def _draw_new(d: Draw) -> dict:
     members: list[float] = []
 
     def add(node: Branch) -> int:
-        row = [_MODES.index(node.mode), node.feature, 0.0, int(node.missing)] + [0] * 4
+        row: list[Any] = [_MODES.index(node.mode), node.feature, 0.0, int(node.missing)] + [0] * 4
         me = len(nodes)
         nodes.append(row)
         if node.mode == "MEMBER":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.declare import Fn, Map, Spelling
 from suites.onnx import op
 from suites.onnx.ops.conv import Weight, filters
@@ -17,7 +19,7 @@ _HALF = Fn(
     lambda c: c.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel",
     lambda v, b: b.attr("coordinate_transformation_mode", "half_pixel" if v else "output_half_pixel"),
 )
-_ROI = {
+_ROI: dict[str, Any] = {
     "x": "X",
     "batch": "batch_indices",
     "height": "output_height",

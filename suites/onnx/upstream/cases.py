@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +30,7 @@ class Case:
     name: str
     kind: str
     data: bytes
-    sets: list[tuple[list[Any], list[Any]]]
+    sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     rtol: float
     atol: float
 
@@ -54,7 +54,8 @@ def _nodes() -> Iterator[Case]:
 
         found = collect_testcases(None)
     for c in found:
-        yield Case(c.name, "node", c.model.SerializeToString(), c.data_sets, c.rtol, c.atol)
+        assert c.model is not None
+        yield Case(c.name, "node", c.model.SerializeToString(), c.data_sets or [], c.rtol, c.atol)
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def _files(kind: str) -> Iterator[Case]:
     from onnx.backend.test.loader import load_model_tests
 
     for c in load_model_tests(kind=kind):
-        folder = Path(c.model_dir)
+        folder = Path(c.model_dir or "")
         model = onnx.load(folder / "model.onnx")
         sets = []
         for d in sorted(folder.glob("test_data_set_*")):
@@ -94,11 +95,12 @@ def _read(path: Path, info: Any) -> Any:
     from onnx import numpy_helper
 
     which = info.type.WhichOneof("value")
-    box, to = {
+    kinds: dict[str, tuple[Any, Any]] = {
         "tensor_type": (onnx.TensorProto, numpy_helper.to_array),
         "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
         "optional_type": (onnx.OptionalProto, numpy_helper.to_optional),
-    }[which]
+    }
+    box, to = kinds[which]
     message = box()
     message.ParseFromString(path.read_bytes())
     return to(message)
@@ -133,17 +135,17 @@ def difference(want: Any, got: Any, rtol: float, atol: float) -> str | None:
         return f"shape: expected {want.shape}, got {got.shape}"
     if of(want) is not of(got):
         return f"type: expected {of(want)}, got {of(got)}"
-    d = of(want)
-    if d.kind in "fc":
-        wide = np.complex128 if d.kind == "c" else np.float64
+    dtype = of(want)
+    if dtype.kind in "fc":
+        wide = np.complex128 if dtype.kind == "c" else np.float64
         a, b = want.astype(wide), got.astype(wide)
-        if d.bits < 16:
+        if dtype.bits < 16:
             same = (a == b) | (np.isnan(a) & np.isnan(b))
         else:
             same = np.isclose(a, b, rtol, atol, equal_nan=True)
-            if d.bits == 16:  # the published tolerance may lie below the resolution of the type
+            if dtype.bits == 16:  # the published tolerance may lie below the resolution of the type
                 with np.errstate(all="ignore"):
-                    same |= np.abs(a - b) <= 2 * ulp(a, d)
+                    same |= np.abs(a - b) <= 2 * ulp(a, dtype)
     else:
         same = want == got
     if np.all(same):

@@ -151,12 +151,13 @@ def twice(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = d.shape(1, 3, lo=1)
     x, kind = p.input(shape), d.pick(("relu", "add", "transpose", "reduce_sum"))
-    args = {
+    forms: dict[str, dict[str, Any]] = {
         "relu": {},
         "add": {"y": 1.5},
         "transpose": {"perm": list(range(len(shape)))[::-1]},
         "reduce_sum": {"axes": [0], "keep_dims": True},
-    }[kind]
+    }
+    args = forms[kind]
     a, b = p.op(kind, x=x, **args), p.op(kind, x=x, **args)
     return p.done(p.op("abs", x=a), p.op("square", x=b), pattern=f"match {kind}")
 

@@ -154,7 +154,7 @@ def _squeezed(d: Draw, wrong: bool = False) -> dict[str, Any]:
     p = Program(d)
     x = p.op("relu", x=p.input((d.dim(2, 3), 1, d.dim(2, 4), 1)))
     y = p.op("squeeze", x=x, axes=d.pick(([1], [3], [1, 3])))
-    axes = next(n for n in p.g.nodes if n.op == "squeeze").inputs["axes"]
+    axes = next(n for n in p.g.nodes if n.op == "squeeze").value("axes")
     back = list(p.g.consts[axes])
     if wrong:
         back = [0] if len(back) == 1 else [0, 1]

@@ -49,10 +49,12 @@ def _step(d: Draw, p: Program, y: str, shape: list[int], kind: str) -> tuple[str
     if kind == "expand_dims":
         at = d.int(0, len(shape))
         return p.op("expand_dims", x=y, axes=[at]), [*shape[:at], 1, *shape[at:]]
-    at = next((i for i, n in enumerate(shape) if n == 1), None)
-    if at is None or len(shape) < 3:
+    one = next((i for i, n in enumerate(shape) if n == 1), None)
+    if one is None or len(shape) < 3:
         return p.op("transpose", x=y, perm=list(range(len(shape)))[::-1]), shape[::-1]
-    return p.op("squeeze", x=y, axes=[at - len(shape) if d.bool() else at]), [n for i, n in enumerate(shape) if i != at]
+    return p.op("squeeze", x=y, axes=[one - len(shape) if d.bool() else one]), [
+        n for i, n in enumerate(shape) if i != one
+    ]
 
 
 def _dequantised(d: Draw, p: Program, shape: list[int], channels: bool, data: str | None = None) -> str:

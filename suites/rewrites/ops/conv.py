@@ -65,8 +65,8 @@ def _with(op: str) -> Any:
         p = Program(d)
         y, m = conv(p, d)
         c, kind = per_channel(p, d, m)
-        c = p.given(c)
-        return p.done(p.op(op, *((c, y) if d.bool() else (y, c))), pattern=f"match {kind}")
+        held = p.given(c)
+        return p.done(p.op(op, *((held, y) if d.bool() else (y, held))), pattern=f"match {kind}")
 
     return make
 

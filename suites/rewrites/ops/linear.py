@@ -41,8 +41,8 @@ def _added(d: Draw) -> dict[str, Any]:
     x, w, shape = _factors(p, d)
     y = p.op("MatMul", x, w)
     c, kind = _beside(p, d, shape)
-    c = p.given(c)
-    z = p.op("Add", *((y, c) if d.bool() else (c, y)))
+    held = p.given(c)
+    z = p.op("Add", *((y, held) if d.bool() else (held, y)))
     return p.done(activation(p, d, z) if d.bool() else z, pattern=f"match {kind}")
 
 

@@ -20,7 +20,7 @@ from suites.semantics.quantised.fixed import f32, reachable, real, steps
 from suites.tflite import op
 
 _OPERANDS = ("data_input", "prev_activ_input", "weights_input", "biases_input", "prev_state_input")
-_CELL = {
+_CELL: dict[str, Any] = {
     "data": {"scale": [2.0**-7], "zero_point": [128], "axis": 0},
     "state": {"scale": [2.0**-11], "zero_point": [0], "axis": 0},
     "gates": {"scale": [2.0**-12], "zero_point": [0], "axis": 0},
@@ -42,7 +42,11 @@ def _draw(d: Draw) -> dict[str, Any]:
             const = None if name in ("weights_input", "biases_input") else False
             out[name] = T(shape, d.pick(("unit", "uniform:-1:1", "uniform:-3:3")), const=const)
         return out
-    w = {"scale": [f32(0.002 * (1 + d.int(0, 9)))], "zero_point": [d.pick((128, 0, 255, 100, 131))], "axis": 0}
+    w: dict[str, Any] = {
+        "scale": [f32(0.002 * (1 + d.int(0, 9)))],
+        "zero_point": [d.pick((128, 0, 255, 100, 131))],
+        "axis": 0,
+    }
     bias = {"scale": [w["scale"][0] * 2.0**-7], "zero_point": [0], "axis": 0}
     plan = (
         (U8, "full", _CELL["data"]),
@@ -73,8 +77,8 @@ def _float(call: Call) -> list[Any]:
 
 def _bound(ctx: Context, i: int) -> Any:
     """the roundings of every product, sum and function, carried through the cell; + ulp"""
-    operands = (np.asarray(ctx.call.inputs[n], np.float64) for n in _OPERANDS)
-    return float_cell(*operands, ctx.acc_u)[i].error + ctx.ulp
+    x, h, w, b, c = (np.asarray(ctx.call.inputs[n], np.float64) for n in _OPERANDS)
+    return float_cell(x, h, w, b, c, ctx.acc_u)[i].error + ctx.ulp
 
 
 def _anything(ctx: Context, actual: Any) -> Any:

@@ -30,7 +30,7 @@ def _step(d: Draw, g: Graph, now: str, out: str, dt: DType, like: list[str]) -> 
     if dt is BOOL:
         other = d.pick(like)
         name = d.pick(("LOGICAL_NOT", "LOGICAL_AND", "LOGICAL_OR"))
-        given = {"lhs": now} if name == "LOGICAL_NOT" else {"lhs": now, "rhs": other}
+        given: dict[str, str | list[str] | None] = {"lhs": now} if name == "LOGICAL_NOT" else {"lhs": now, "rhs": other}
         g.nodes.append(Node(name, given, [out], version=1))
         return out
     const = f"c_{out}"

@@ -98,6 +98,7 @@ def _draw_verify(d: Draw, off: bool = False) -> dict[str, Any]:
     out: dict[str, Any] = {"tolerance": d.pick((0.05, 0.5, 1.0, 5.0)), "log_if_failed": d.bool()}
     q = draw_quant(d, t) if t.kind in "iu" else None
     step = q["scale"][0] if q else 0.0
+    steps: list[float]
     if q:
         steps = [d.int(*((0, 255) if t.kind == "u" else (-128, 127))) for _ in range(n)]
         real = [step * (x - q["zero_point"][0]) for x in steps]
@@ -107,7 +108,7 @@ def _draw_verify(d: Draw, off: bool = False) -> dict[str, Any]:
     if off:
         out |= {"tolerance": d.pick((0.5, 1.0, 5.0)), "log_if_failed": True}
         shape, n = (shape, n) if n else ((1,), 1)
-        steps, real = (steps, real) if real else ([0], [-step * q["zero_point"][0] if q else 0.0])
+        steps, real = (steps, real) if real else ([0.0], [-step * q["zero_point"][0] if q else 0.0])
         real[d.int(0, n - 1)] += 100 * out["tolerance"] * step + 1
     elif out["log_if_failed"] and out["tolerance"] >= 0.1:  # less than the tolerance by more than any rounding
         real = [r + out["tolerance"] * step * d.int(-7, 7) / 8 for r in real]

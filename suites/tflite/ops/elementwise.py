@@ -62,7 +62,7 @@ for _name, _meaning in (("COMPLEX_ABS", tf.complex_abs), ("REAL", tf.real_part),
 # -- two operands
 
 
-def arithmetic(name: str, meaning: Semantics, *groups: Group, **versions: int) -> None:
+def arithmetic(name: str, meaning: Semantics, *groups: Group, **versions: Any) -> None:
     """Operators with a fused activation."""
     op(
         name,
@@ -172,7 +172,7 @@ def _draw_bitcast(d: Draw) -> dict[str, Any]:
 
 
 def _target(call: Call) -> Any:
-    d = call.outs[0]["dtype"]
+    d = call.declared(0)["dtype"]
     return BY_NAME[d] if isinstance(d, str) else d
 
 

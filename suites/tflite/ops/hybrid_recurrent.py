@@ -148,7 +148,7 @@ for _name, _sequence in (("LSTM", False), ("UNIDIRECTIONAL_SEQUENCE_LSTM", True)
     )
 
 
-def _svdf_operands(v: Inputs) -> tuple[Any, ...]:
+def _svdf_operands(v: Inputs) -> tuple[Any, Any, Any, Any]:
     return v["input"], v["feature_weights"], v["time_weights"], v.get("input_gate_bias")
 
 

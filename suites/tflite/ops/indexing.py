@@ -18,7 +18,7 @@ from suites.tflite.codecs import both, cast_to_declared, declared, later, overfl
 
 def _draw_gather(d: Draw) -> dict[str, Any]:
     """batch_dims before version 5 does not exist."""
-    v = s.gather.drawer(d)
+    v = s.gather.derive(d)
     out: dict[str, Any] = {"params": v["x"], "indices": v["indices"], "axis": v["axis"]}
     if "batch_dims" in v and not later(d, "batch_dims"):
         out["batch_dims"] = v["batch_dims"]
@@ -30,7 +30,7 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
 
 def _draw_rows(d: Draw) -> dict[str, Any]:
     """Rows come out in the type that they are kept in."""
-    v = tables.embedding_lookup.drawer(d)
+    v = tables.embedding_lookup.derive(d)
     return {"value": v["table"], "lookup": v["indices"], "@outputs": [{"dtype": d.types["T"].name}]}
 
 
@@ -44,7 +44,7 @@ both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=sha
 
 
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
-    v = s.one_hot.drawer(d)
+    v = s.one_hot.derive(d)
     return {"indices": v["indices"], "depth": v["depth"], "on_value": v["on"], "off_value": v["off"], "axis": v["axis"]}
 
 
@@ -113,7 +113,7 @@ op("BROADCAST_ARGS", tables.broadcast_args, x="s0", y="s1")
 
 def _draw_sparse(d: Draw) -> dict[str, Any]:
     """The indices rise and do not repeat, so that validating them changes nothing."""
-    v = tables.sparse_to_dense.drawer(d)
+    v = tables.sparse_to_dense.derive(d)
     return {
         "sparse_indices": v["indices"],
         "sparse_values": v["values"],

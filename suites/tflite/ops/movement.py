@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from suites.tflite.codecs import (
 
 
 def _draw_reshape(d: Draw) -> dict[str, Any]:
-    v = s.reshape.drawer(d)
+    v = s.reshape.derive(d)
     shape = list(v["shape"])
     out: dict[str, Any] = {"input": v["x"]}
     given = d.pick(("operand", "operand", "both", "option"))
@@ -126,15 +127,29 @@ both(
 
 # -- joining and splitting
 
+
+def _counted(name: str, count: Callable[[Any, Build], int]) -> Callable[[Any, Build], None]:
+    """Writes the axis, and the number that repeats what the operands show."""
+
+    def encode(v: Any, b: Build) -> None:
+        b.attr("axis", v)
+        b.attr(name, count(v, b))
+
+    return encode
+
+
+def _encode_sizes(v: Any, b: Build) -> None:
+    b.value("size_splits", v)
+    b.attr("num_splits", len(v))
+
+
 both("CONCATENATION", s.concat, Checks(only={"fused_activation_function": "NONE"}), xs="values")
 both(
     "PACK",
     s.stack,
     Checks(agrees={"values_count": lambda c: len(c.inputs["values"])}),
     xs="values",
-    axis=Fn(
-        lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("values_count", len(b.values["xs"])))[0]
-    ),
+    axis=Fn(lambda call: call.attr("axis"), _counted("values_count", lambda v, b: len(b.values["xs"]))),
 )
 both(
     "UNPACK",
@@ -142,7 +157,7 @@ both(
     Sampling(outs=lambda d, v: v["x"].shape[v["axis"]]),
     Checks(agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]}),
     x="input",
-    axis=Fn(lambda call: call.attr("axis"), lambda v, b: (b.attr("axis", v), b.attr("num", b.values["x"].shape[v]))[0]),
+    axis=Fn(lambda call: call.attr("axis"), _counted("num", lambda v, b: b.values["x"].shape[v])),
 )
 both("SPLIT", s.split_even, Sampling(outs=lambda d, v: v["count"]), x="value", axis="split_dim", count="num_splits")
 both(
@@ -152,7 +167,7 @@ both(
     Checks(agrees={"num_splits": lambda c: c.inputs["size_splits"].size}),
     x="value",
     axis="split_dim",
-    sizes=Fn(lambda call: _sizes(call), lambda v, b: (b.value("size_splits", v), b.attr("num_splits", len(v)))[0]),
+    sizes=Fn(lambda call: _sizes(call), _encode_sizes),
 )
 
 
@@ -180,7 +195,7 @@ class _End(Fn):
         super().__init__(lambda call: tuple(int(n) for n in call.inputs["end"].ravel()))
 
     def encode(self, value: Any, b: Build) -> None:
-        end = np.asarray(value, np.int64).reshape(-1)
+        end: np.ndarray = np.asarray(value, np.int64).reshape(-1)
         begin, strides = (np.asarray(b.values[n], np.int64).reshape(-1) for n in ("begin", "strides"))
         upward = begin.min(initial=0) >= 0 and strides.min(initial=1) > 0  # elsewhere nobody says what is counted
         if upward and not later(b.draw, "offset") and b.draw.chance(2):
@@ -247,7 +262,7 @@ both(
 
 
 def _draw_padv2(d: Draw) -> dict[str, Any]:
-    v = s.pad.drawer(d)
+    v = s.pad.derive(d)
     n = len(v["x"].shape)
     p = np.array(v["pads"], np.int64).reshape(2, n).T
     return {"input": v["x"], "padding": p, "constant_values": T((), recipe="small")}
@@ -340,7 +355,7 @@ op("ZEROS_LIKE", s.zeros_like, x="input")
 
 def _draw_range(d: Draw) -> dict[str, Any]:
     """TensorFlow forbids a step that leads away from the limit; nothing follows from start == limit."""
-    v = s.range_of.drawer(d)
+    v = s.range_of.derive(d)
     start, limit, delta = (v[k].values[0] for k in ("start", "limit", "delta"))
     if (limit - start) * delta < 0:
         v["limit"] = T((), values=[start])

@@ -12,7 +12,7 @@ from suites.semantics.quantised.fixed import draw_parameters, f32
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutQ, Q, later
 
-_ACTIVATION = {"activation": "fused_activation_function"}
+_ACTIVATION: dict[str, Any] = {"activation": "fused_activation_function"}
 
 
 def binary(name: str, meaning: Any, *groups: Group, x: str = "lhs", y: str = "rhs", activation: bool = True) -> None:
@@ -117,7 +117,7 @@ op(
 
 
 def _declared_type(call: Call) -> Any:
-    return call.outs[0]["dtype"]
+    return call.declared(0)["dtype"]
 
 
 def _channels(d: Draw, q: dict[str, Any], shape: tuple[int, ...], dt: Any) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
     return {"input": T(shape, recipe), "@outputs": [{"dtype": dt.name, "quant": oq}]}
 
 
-_OUT = {"oq": Fn(lambda call: call.outs[0]["quant"]), "dtype": Fn(_declared_type)}
+_OUT: dict[str, Any] = {"oq": Fn(lambda call: call.declared(0)["quant"]), "dtype": Fn(_declared_type)}
 op(
     "QUANTIZE",
     convert.quantize,

@@ -116,7 +116,12 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
     )
 
 
-_QUANT = {"xq": Q("input"), "wq": Q("filter"), "oq": OutQ("input"), "activation": "fused_activation_function"}
+_QUANT: dict[str, Any] = {
+    "xq": Q("input"),
+    "wq": Q("filter"),
+    "oq": OutQ("input"),
+    "activation": "fused_activation_function",
+}
 _CONV = (
     Spelling(
         **_QUANT,

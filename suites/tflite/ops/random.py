@@ -54,7 +54,7 @@ def _draw_multinomial(d: Draw) -> dict[str, Any]:
 
 
 def _width(call: Call) -> Any:
-    t = call.outs[0]["dtype"]
+    t = call.declared(0)["dtype"]
     return BY_NAME[t] if isinstance(t, str) else t
 
 

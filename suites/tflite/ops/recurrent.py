@@ -6,7 +6,7 @@ answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -126,7 +126,7 @@ def draw_svdf(d: Draw) -> dict[str, Any]:
     return out | calls(d, m + 1)
 
 
-SVDF_SHAPES = {
+SVDF_SHAPES: dict[str, Any] = {
     "input": "_b i",
     "feature_weights": "n i",
     "time_weights": "n _m",
@@ -250,7 +250,7 @@ def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[
         out |= weights("fw_", a) | weights("bw_", a)
 
 
-def auxiliary(v: dict[str, Any], weights: str) -> tuple[Any, Any]:
+def auxiliary(v: Mapping[str, Any], weights: str) -> tuple[Any, Any]:
     """(what is added in both directions, what the backward one runs over), either may be None.  NNAPI
     BIDIRECTIONAL_SEQUENCE_RNN, _LSTM: cross-linking where auxiliary weights are present, else parallel linking."""
     aux = v.get("aux_input")
@@ -392,7 +392,7 @@ def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str, *aux: Any) -> Any:
     return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation, *aux)[0]
 
 
-def both_rnn(call: Call, v: dict[str, Any], run: Any = _run_rnn) -> list[Any]:
+def both_rnn(call: Call, v: Mapping[str, Any], run: Any = _run_rnn) -> list[Any]:
     """Forward and backward outputs, joined along the units where the option says so."""
     act = call.attr("fused_activation_function", "NONE")
     major = bool(call.attr("time_major", False))

@@ -12,7 +12,7 @@ from suites.semantics import reduction as s
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutType, both
 
-_AXES = {"axes": AxesInput("axes"), "keepdims": "keep_dims"}
+_AXES: dict[str, Any] = {"axes": AxesInput("axes"), "keepdims": "keep_dims"}
 
 op("SUM", s.reduce_sum, x="input", **_AXES)
 op("REDUCE_PROD", s.reduce_prod, x="input", **_AXES)

@@ -166,7 +166,7 @@ op(
 
 def _draw_gather(d: Draw) -> dict[str, Any]:
     """The file declares the result's shape, as StableHLO's types do."""
-    v = s.gather.drawer(d)
+    v = s.gather.derive(d)
     kept = iter(n for a, n in enumerate(v["sizes"]) if a not in v["collapsed"])
     batch = [n for a, n in enumerate(v["indices"].shape) if a != v["index_dim"]]
     rank = len(batch) + len(v["sizes"]) - len(v["collapsed"])
@@ -200,7 +200,7 @@ op(
 
 
 def _draw_scatter(d: Draw) -> dict[str, Any]:
-    v = s.scatter.drawer(d)
+    v = s.scatter.derive(d)
     return {
         "input": v["x"],
         "scatter_indices": v["indices"],

@@ -50,12 +50,13 @@ def _static(d: Draw) -> dict[str, Any]:
 
 
 _scalar = {"start": "startValue", "limit": "endValue", "delta": "stepSizeValue"}
+_literals: dict[str, Any] = {k: Const(v) for k, v in _scalar.items()}
 op(
     "rangeStatic",
     s.range_of,
     Sampling(_static),
     Checks(breaks={"step-nonzero": lambda d: {"startValue": 0.0, "endValue": 4.0}}),
-    **{k: Const(v) for k, v in _scalar.items()},
+    **_literals,
 )
 
 

@@ -119,7 +119,7 @@ op(
 
 def _draw_squeeze(d: Draw) -> dict[str, Any]:
     """ "If input rank is 1, output rank is also 1": an example of the text, and the generic draw has an axis more."""
-    v = {"x": T((1,)), "axes": d.pick(([0], [-1], None))} if d.chance(8) else s.squeeze.derive(d)
+    v: dict[str, Any] = {"x": T((1,)), "axes": d.pick(([0], [-1], None))} if d.chance(8) else s.squeeze.derive(d)
     return {"x": v["x"], **({"squeezeAll": True} if v["axes"] is None else {"axes": list(v["axes"])})}
 
 

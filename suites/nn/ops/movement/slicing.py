@@ -78,13 +78,14 @@ def _entry_missing(d: Draw) -> dict[str, Any]:
     return {"x": T((d.dim(1), 2)), "begin": T((1,), values=[0.0]), "endIds": [1], "strides": [1]}
 
 
+_overrides: dict[str, Any] = {slot: _override(slot, name) for slot, name in _OVERRIDES}
 op(
     "sliceDynamic",
     s.strided_slice,
     Sampling(_draw_dynamic),
     Checks(ambiguous=_masked_backwards, breaks={"stride-nonzero": _still, "entry-per-axis": _entry_missing}),
     begin=sizes("begin"),
-    **{slot: _override(slot, name) for slot, name in _OVERRIDES},
+    **_overrides,
 )
 
 _AXES = {"CHANNEL_AXIS": -3, "HEIGHT_AXIS": -2, "WIDTH_AXIS": -1}
