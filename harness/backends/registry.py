@@ -146,8 +146,8 @@ class _Outside(BackendHandle):
     def start(self) -> BackendInfo:
         """As of any backend; then it has its name."""
         info = super().start()
-        if self._zygote is not None and info is self._zygote.info:
-            own, asked = self._zygote.own_name, self.spec.name
+        if self.zygote is not None and info is self.zygote.info:
+            own, asked = self.zygote.own_name, self.spec.name
             taken = own in names() or _ASKED.get(own, asked) != asked or not re.fullmatch(r"[\w.+-]+", own)
             self.name = asked if taken else own
             _ASKED[self.name] = asked

@@ -189,8 +189,10 @@ def explains(told: Model, result: Result, info: BackendInfo) -> bool:
                 return False
             continue
         if isinstance(told_, Such):
-            if told_.type_alone and isinstance(a, TypeOnly) and a.dtype and all(type(n) is int for n in a.shape or ()):
-                a = np.broadcast_to(np.zeros((), BY_NAME[a.dtype].np), a.shape)
+            if told_.type_alone and isinstance(a, TypeOnly) and a.dtype:
+                extents = [n for n in a.shape or () if isinstance(n, int)]
+                if len(extents) == len(a.shape or ()):
+                    a = np.broadcast_to(np.zeros((), BY_NAME[a.dtype].np), extents)
             if not isinstance(a, np.ndarray) or not told_.test(a):
                 return False
             continue

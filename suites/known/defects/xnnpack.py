@@ -131,8 +131,9 @@ def index_from_bits(g: Given) -> Outputs:
 
 def rank_of_the_other_operand(g: Given) -> Outputs:
     """The result has the extents of the operand that is no constant: those of 1 before them are missing."""
-    (due,) = g.reevaluate() or [None]
-    shapes = {g[s].shape for s, o in (("lhs", "rhs"), ("rhs", "lhs")) if g.inst.args[o].const and g[o].size == 1}
+    found = g.reevaluate()
+    due = found[0] if found else None
+    shapes = {g[s].shape for s, o in (("lhs", "rhs"), ("rhs", "lhs")) if g.inst.tensor(o).const and g[o].size == 1}
     if due is None:
         return None
 
