@@ -30,9 +30,9 @@ from harness.declare.annotations import (
     Variadic,
 )
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
-from harness.declare.dialect import Dialect, OutputType
+from harness.declare.dialect import Dialect
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling
-from harness.declare.expected import Expected, open_at
+from harness.declare.expected import Expected, OutputType, Results, open_at
 from harness.declare.op_version import OpVersion
 from harness.declare.params import Param
 from harness.declare.schema import Attr, OpSchema, Slot
@@ -97,6 +97,7 @@ __all__ = [
     "Real",
     "Real_",
     "Reals",
+    "Results",
     "Sampling",
     "Semantics",
     "ShapeMismatch",

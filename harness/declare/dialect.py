@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,26 +23,13 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare.codec import Call
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling, joined
-from harness.declare.expected import Expected
+from harness.declare.expected import Expected, Results
 from harness.declare.interpreter import Watch, fed, run_graph
 from harness.declare.op_version import OpVersion
 from harness.declare.schema import OpSchema, Slot, load
 from harness.declare.semantics import Semantics
 from harness.generate.draw import Draw, DrawEngine, T
 from native_ref import convert
-
-
-class OutputType(NamedTuple):
-    """What the reference tells of an output tensor before the model is built.
-
-    shape: in the first run.  varies: axes whose extents differ in another run."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    varies: tuple[int, ...] = ()
-
-
-Results = Sequence[OutputType | None]  # of each output, None of what is no tensor
 
 
 class Dialect:

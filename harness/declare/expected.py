@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,19 @@ class Expected:
     def real(self) -> np.ndarray:
         """The result before it was rounded: ``wide``, or the value itself, widened, where that is exact."""
         return widened(self.value) if self.wide is None else self.wide
+
+
+class OutputType(NamedTuple):
+    """What the reference tells of an output tensor before the model is built.
+
+    shape: in the first run.  varies: axes whose extents differ in another run."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    varies: tuple[int, ...] = ()
+
+
+Results = Sequence[OutputType | None]  # of each output, None of what is no tensor
 
 
 def context_of(

@@ -17,7 +17,7 @@ from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
 from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare.dialect import Results
+from harness.declare import Results
 from harness.declare.schema import OpSchema
 from suites.onnx import proto, schemas
 from suites.onnx.output_types import arg_type, output_type

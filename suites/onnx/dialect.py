@@ -13,8 +13,7 @@ from harness.core.dtypes import F32, DType
 from harness.core.errors import UsageError
 from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Draw, OpSchema, OpVersion
-from harness.declare.dialect import Results
+from harness.declare import Dialect, Draw, OpSchema, OpVersion, Results
 from harness.declare.interpreter import Watch, fed
 from suites.onnx import builder, notation, parse, schemas
 from suites.onnx.codecs import Scalar

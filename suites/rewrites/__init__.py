@@ -13,8 +13,7 @@ from typing import Any
 
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import OpSchema
-from harness.declare.dialect import Results
+from harness.declare import OpSchema, Results
 from harness.declare.interpreter import Watch
 from suites.onnx import dialect as onnx
 from suites.programs import Make, ProgramDialect, program_schema

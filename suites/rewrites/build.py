@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare.dialect import Results
+from harness.declare import Results
 from suites.onnx import notation, proto, schemas
 from suites.onnx.builder import encode_graph
 from suites.onnx.proto import Type

@@ -17,8 +17,7 @@ from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import Unsupported
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, OpSchema
-from harness.declare.dialect import Results
+from harness.declare import Dialect, OpSchema, Results
 from suites.tflite import custom, shapes, sparsity
 from suites.tflite import flatbuffers as fb
 from suites.tflite.quantisation import output_types

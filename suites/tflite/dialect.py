@@ -10,8 +10,7 @@ from typing import Any
 from harness.core.dtypes import I32, I64, DType, f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Slot, T
-from harness.declare.dialect import Results
+from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
 from suites.tflite import builder, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using

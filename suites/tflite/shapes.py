@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.instance import Graph, Instance
-from harness.declare import Call, OpVersion, Slotted
-from harness.declare.dialect import Results
+from harness.declare import Call, OpVersion, Results, Slotted
 
 UNDECLARED = "@undeclared_shapes"
 UNDECLARED_EVERY = 24
