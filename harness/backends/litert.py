@@ -166,11 +166,12 @@ class LiteRt(Backend):
         """Notes why the model, as it is allocated now, is not one that XNNPACK computes: each of its runs is refused
         then, also those after the first."""
         if self.kernels == "xnnpack":
-            h.undelegated = undelegated(h, node_names(h.interpreter) if nodes is None else nodes)
+            h.taken = delegated(h, node_names(h.interpreter) if nodes is None else nodes)
+            missed = [n for n, t in h.outs.items() if t.index not in h.taken]
+            h.undelegated = f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 
     def paths(self, handle: Any) -> dict[str, Any]:
-        taken = delegated(handle, node_names(handle.interpreter)) if self.kernels == "xnnpack" else ()
-        return {n: XNNPACK if t.index in taken else BUILT_IN for n, t in handle.outs.items()}
+        return {n: XNNPACK if t.index in handle.taken else BUILT_IN for n, t in handle.outs.items()}
 
     def _output(self, it: Any, t: Any) -> Any:
         try:
@@ -202,13 +203,14 @@ class CrossDialect(LiteRt):
 
 class _Loaded:
     """An interpreter and what its model says of its inputs and outputs; shapes: as allocated now.  undelegated: why
-    XNNPACK does not compute it, "" where it does or need not."""
+    XNNPACK does not compute it, "" where it does or need not.  taken: indices of the tensors that it computes."""
 
     def __init__(self, model: bytes, ins: Any, outs: Any, interpreter: Any) -> None:
         self.model, self.ins, self.outs, self.interpreter = model, ins, outs, interpreter
         self.shapes: dict[str, Any] | None = None
         self.stateful = False
         self.undelegated = ""
+        self.taken: set[int] = set()
 
 
 class _Tensor:
@@ -234,13 +236,6 @@ def delegated(h: _Loaded, nodes: Any) -> Any:
         if name == "DELEGATE":
             taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
     return taken
-
-
-def undelegated(h: _Loaded, nodes: Any) -> str:
-    """The first output that XNNPACK does not compute, in words; "" where it took what computes every output."""
-    taken = delegated(h, nodes)
-    missed = [n for n, t in h.outs.items() if t.index not in taken]
-    return f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 
 
 def to_lite(v: Any, type_: Any) -> Any:

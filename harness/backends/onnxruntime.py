@@ -119,6 +119,7 @@ class OnnxRuntime(Backend):
     packages = ("onnxruntime",)
     script = SCRIPT
     pack = 64
+    paths_every = 256  # saving and reading the graph costs a fifth of a model
     path_kinds = ("as written", "rewritten")  # told of the graph that it saves after its optimisations
     isolate_dtypes = tuple(
         _NUMBER

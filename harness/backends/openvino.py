@@ -138,6 +138,7 @@ class OpenVino(Backend):
     # The low-precision passes take a graph as a whole: beside an 8-bit op, 16-bit ones are quantised to 8 bits too.
     pack = {"onnx": 8, "tflite": 1}
     recycle = 100
+    paths_every = 256
     flushes = ("f32", "bf16")  # subnormal constants are zeroed when a graph is compiled, whatever the property says
 
     def __init__(self, name: str = "openvino") -> None:

@@ -19,13 +19,17 @@ def fields(data: bytes | memoryview) -> Iterator[Any]:
     """(number, value) of each field of a message: bytes, or a number."""
     at, end = 0, len(data)
     while at < end:
-        key, at = _varint(data, at)
+        key, at = data[at], at + 1  # nearly all numbers take one byte
+        if key > 127:
+            key, at = _varint(data, at - 1)
         kind = key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-        elif kind == 2:
-            size, at = _varint(data, at)
+        if kind == 2:
+            size, at = data[at], at + 1
+            if size > 127:
+                size, at = _varint(data, at - 1)
             value, at = data[at : at + size], at + size
+        elif kind == 0:
+            value, at = _varint(data, at)
         else:
             size = 8 if kind == 1 else 4
             value, at = data[at : at + size], at + size
@@ -47,26 +51,26 @@ class Graph:
     """Of the main graph of a model: made, {value: (op, inputs)}; constants: names of values that are in the model."""
 
     def __init__(self, model: bytes) -> None:
-        graph = next(v for n, v in fields(memoryview(model)) if n == 7)
+        graph = next(v for n, v in fields(bytes(model)) if n == 7)
         self.made: dict[str, Any] = {}
         self.constants: set[str] = set()
         for n, v in fields(graph):
             if n == 1:
                 self._node(v)
             elif n == 5:
-                self.constants.update(bytes(x).decode() for k, x in fields(v) if k == 8)
+                self.constants.update(x.decode() for k, x in fields(v) if k == 8)
 
     def _node(self, node: Any) -> None:
         inputs, outputs, op, domain = [], [], "", ""
         for n, v in fields(node):
             if n == 1:
-                inputs.append(bytes(v).decode())
+                inputs.append(v.decode())
             elif n == 2:
-                outputs.append(bytes(v).decode())
+                outputs.append(v.decode())
             elif n == 4:
-                op = bytes(v).decode()
+                op = v.decode()
             elif n == 7:
-                domain = bytes(v).decode()
+                domain = v.decode()
         name = op if domain in ("", "ai.onnx") else f"{domain}.{op}"
         for o in outputs:
             self.made[o] = name, inputs, outputs[0]
