@@ -15,6 +15,7 @@ from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.evidence.known_report import in_neighbours
 from harness.ledger.entry import LedgerEntry
+from harness.ledger.ledger import Ledger
 from harness.session.session import Backends
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import Place
@@ -24,11 +25,14 @@ UNTOLD = (Verdict.UNSUPPORTED, Verdict.UNKNOWN)  # verdicts that tell nothing of
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked for in a release: a known difference, or any wrong answer to an instance."""
+    """What is looked for in a release: a known difference, or any wrong answer to an instance.
+
+    ledger: where another entry of it is listed for the release and explains the answer, nothing is told."""
 
     name: str
     case: Case
     entry: LedgerEntry | None = None
+    ledger: Ledger | None = None
 
     def asks(self, backend: str) -> bool:
         """Is it for this backend?"""
@@ -45,7 +49,12 @@ class Subject:
             return result.verdict.bad
         if result.verdict is Verdict.AMBIGUOUS and result.outcome.status.value == "rejected":
             result = replace(result, verdict=Verdict.WRONGLY_REJECTED, ambiguity=None)
-        return result.verdict.bad and replace(self.entry, versions=()).matches(result, handle.info)
+        if not (result.verdict.bad and replace(self.entry, versions=()).matches(result, handle.info)):
+            return False
+        if self.ledger is not None and not self.entry.there(handle.info):
+            other = self.ledger.explain(replace(result), handle.info)
+            return None if other is not None else True
+        return True
 
     def _result(self, handle: BackendHandle) -> Result | None:
         e = self.entry
@@ -54,11 +63,11 @@ class Subject:
         return next(iter(Engine([handle]).judge([self.case])), None)
 
 
-def of_entry(entry: LedgerEntry) -> Subject:
-    """Raises UsageError for an entry without an instance."""
+def of_entry(entry: LedgerEntry, ledger: Ledger | None = None) -> Subject:
+    """Raises UsageError for an entry without an instance.  ledger: see ``Subject``."""
     if entry.instance is None:
         raise UsageError(f"{entry.id}: expected an entry with an instance, this one has none")
-    return Subject(entry.id, fill(registry.version_of(entry.instance), entry.instance), entry)
+    return Subject(entry.id, fill(registry.version_of(entry.instance), entry.instance), entry, ledger)
 
 
 def backends_of(package: str) -> list[str]:

@@ -88,10 +88,11 @@ def concerned(package: str, ops: Iterable[str] = ()) -> list[Subject]:
     """The known differences of the backends that a package serves, of all ops or of those that a pattern names."""
     names, ops = backends_of(package), list(ops)
     out = []
-    for e in load_ledger().entries:
+    ledger = load_ledger()
+    for e in ledger.entries:
         if e.kind_of != "known" or e.instance is None or (ops and not any(matches(e.instance.key, o) for o in ops)):
             continue
-        subject = of_entry(e)
+        subject = of_entry(e, ledger)
         if any(subject.asks(n) for n in names) and not (e.shown_by and not set(e.shown_by) & set(names)):
             out.append(subject)
     return out
