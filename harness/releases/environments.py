@@ -25,7 +25,15 @@ from harness.core.errors import UsageError
 BESIDE = ("numpy", "ml_dtypes")  # what a worker needs beside its runtime: types that NumPy lacks come from the second
 LIMIT = 900.0  # seconds for one installation
 READY = "opconform.json"  # in an environment that was built to its end: the release that it holds
-_NUMPY_1 = re.compile(r"numpy.{0,40}(ABI|1\.x|_ARRAY_API|multiarray)|compiled using NumPy 1", re.IGNORECASE | re.DOTALL)
+# Prints "yes" if a compiled module of the package knows where NumPy 1 keeps its functions, and none where NumPy 2 does.
+_OF_NUMPY_1 = """
+import sys
+from importlib.metadata import files
+
+found = [f.locate().read_bytes() for f in files(sys.argv[1]) or () if f.suffix in (".so", ".pyd")]
+old, new = (any(name in data for data in found) for name in (b"numpy.core.", b"numpy._core"))
+print("yes" if old and not new else "no")
+"""
 
 
 class NoRelease(UsageError):
@@ -117,15 +125,15 @@ class Releases:
         return str(python)
 
     def _fill(self, version: Version, python: Path) -> None:
-        """Install the release; an old one that was built for NumPy 1 gets it."""
+        """Install the release; one that was built for NumPy 1 gets it, since it may import and then refuse all."""
         wanted = [f"{self.package}=={version}", *BESIDE]
         self._install(version, python, wanted)
-        why = self._refusal(python)
-        if why and _NUMPY_1.search(why):
+        if _run([str(python), "-c", _OF_NUMPY_1, self.package]).stdout.strip() == "yes":
             self._install(version, python, [*wanted, "numpy<2"])
-            why = self._refusal(python)
-        if why:
-            raise NoRelease(f"{self.package} {version}: does not import with {here()}: {last(why)}")
+        done = _run([str(python), "-c", f"import {self.module}"])
+        if done.returncode:
+            why = last(done.stderr) if done.stderr else f"exit code {done.returncode}"
+            raise NoRelease(f"{self.package} {version}: does not import with {here()}: {why}")
 
     def _install(self, version: Version, python: Path, wanted: list[str]) -> None:
         if self.uv:
@@ -149,13 +157,6 @@ class Releases:
             return []
         return command
 
-    def _refusal(self, python: Path) -> str:
-        """Why the runtime does not import; "" where it does."""
-        done = subprocess.run(
-            [str(python), "-c", f"import {self.module}"], capture_output=True, text=True, check=False, timeout=LIMIT
-        )
-        return "" if done.returncode == 0 else done.stderr or f"exit code {done.returncode}"
-
 
 def _version(text: str) -> Version:
     try:
@@ -170,12 +171,16 @@ def last(text: str) -> str:
     return lines[-1][:200] if lines else "no reason given"
 
 
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+
+
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = _run(command)
     return done.stdout + done.stderr
 
 
 def _checked(command: list[str], what: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = _run(command)
     if done.returncode:
         raise UsageError(f"{what}: cannot make an environment: {last(done.stderr or done.stdout)}")
