@@ -1,8 +1,7 @@
 """coremltools on Linux: value inference, type inference, a round trip through the file, passes.
 
-This file runs inside a worker: it imports NumPy and coremltools, nothing of ours.  Models come as format ``mil``, plain
-programs (``coremltools_program.py``).  The executing ways hand the program that coremltools made to the interpreter of
-the dialect, found by its entry point: coremltools itself cannot run anything here.
+This file runs inside a worker, with NumPy and coremltools.  Models are plain programs (``coremltools_program.py``).
+coremltools cannot run anything here: the dialect's interpreter, found by its entry point, executes what it made.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ def np_type(dtype: str) -> Any:
     return np.dtype(known.get(dtype) or dtype[0] + str(int(dtype[1:]) // 8))
 
 
-# coremltools makes a class of every tensor type and keeps it for ever (``types.type_tensor.memoize``).  A type with
-# symbols is new in each model: 10 to 15 KiB a model, so that a process grows by 30 MiB before it gives way.
+# coremltools keeps a class of every tensor type (``types.type_tensor.memoize``): 10 to 15 KiB a model with symbols.
 RECYCLE = 2000
 
 

@@ -96,6 +96,7 @@ def test_no_module_of_the_harness_is_long() -> None:
 
 
 def test_no_room_of_the_harness_has_many_modules() -> None:
-    rooms = Counter(p.parent.relative_to(ROOT) for p in (ROOT / "harness").rglob("*.py") if p.name != "__init__.py")
+    modules = (p.relative_to(ROOT) for p in (ROOT / "harness").rglob("*.py") if p.name != "__init__.py")
+    rooms = Counter(p.parent for p in modules if p.parent.name != "verbs")  # which holds a module for every verb
     assert len(rooms) > 15
     assert {str(room): n for room, n in rooms.items() if n > MODULES} == {}, "move what belongs elsewhere"
