@@ -88,7 +88,7 @@ def measure(name: str, families: list[str], cases: int, seed: int) -> Meter:
     """Run so many instances of a backend's first dialect."""
     with ExitStack() as stack:
         handle = stack.enter_context(backends.create(name))
-        formats = handle.start()["formats"]
+        formats = handle.start().formats
         dialect = next(d for d in registry.names() if registry.dialect(d).format in formats)
         chosen = list(versions(Selection([dialect], families=families)))
         spare = stack.enter_context(handle.another())

@@ -85,16 +85,25 @@ class Numbers:
     def normalised(self, scale: Array, u: float) -> Numbers:
         """Rows brought to mean 0 and deviation 1, times ``scale``.
 
-        Errors below e move mean and deviation by e at most; results lie within the root of their number anyway."""
+        With v the results, S the deviation and d the errors, S' the deviation with them, m their mean:
+
+            v'_i - v_i = (d_i - m - v_i (S' - S)) / S',   S'^2 - S^2 = 2 S mean(v d) + q,   0 <= q <= mean(d^2) = s^2
+
+        S' differs from S by at most s (a norm), so that S' - S is mean(v d) and at most s (mean|v d| + s) / (2 S - s)
+        more.  In first order the sums over j of (i = j) - (1 + v_i v_j) / n times d_j are left: an error that moves or
+        stretches a row does nothing.  Results lie within the root of their number less one anyway."""
         n = self.value.shape[-1]
         mean = self.value.mean(-1, keepdims=True)
         spread = np.sqrt(((self.value - mean) ** 2).mean(-1, keepdims=True) + 1e-8)
         value = (self.value - mean) / spread
-        e = self.error.max(-1, keepdims=True) + gamma(n + 8, u) * np.abs(self.value).max(-1, keepdims=True)
-        room = spread - e
+        e = self.error + gamma(n + 8, u) * np.abs(self.value).max(-1, keepdims=True)
+        s = np.sqrt((e * e).mean(-1, keepdims=True))
+        first = np.abs(np.eye(n) - (1.0 + value[..., :, None] * value[..., None, :]) / n) @ e[..., None]
         with np.errstate(all="ignore"):
-            moved = np.where(room > 0, (2 * e + np.abs(value) * e) / room, np.inf)
-        error = np.minimum(moved, np.abs(value) + np.sqrt(n)) + 64 * u * np.abs(value)
+            more = np.abs(value) * s * ((np.abs(value) * e).mean(-1, keepdims=True) + s) / (2.0 * spread - s)
+            moved = np.where(spread > s, (first[..., 0] + more) / (spread - s), np.inf)
+        widest = np.abs(value) + np.sqrt(n - 1.0) * (1 + 64 * u)
+        error = np.minimum(moved, widest) + 64 * u * np.abs(value)
         return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
 
 
