@@ -12,6 +12,7 @@ Measured on two shared cores, ONNX Runtime 1.32.0 over the families arithmetic a
 
     onnxruntime, 40,000 instances       host 2,900 450 527 333        worker 2,543 4,634 4,151 4,774
     the same before caches were cut     host 2,911 454 584 690        worker 2,515 4,766 3,812 4,658
+    the same, 64,000, in eight parts    host - 503 641 261 186 43 66 148
     coremltools-fold, 6,000 instances   host 12,490 683 1,100 279     worker 15,711 17,547 16,089 10,675, peak 119 MiB
     the same, never renewed, 4,000      host 16,851 2,163 729 1,114   worker 20,298 11,152 13,346 15,835, peak 146 MiB
 """

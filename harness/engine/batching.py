@@ -177,6 +177,14 @@ class Pack:
                         return served(handle.prior_models(partial(_asks, chunk, k)))
         return []
 
+    def release(self) -> None:
+        """Let go of everything, once all is judged.  The history of a backend's processes remembers models with their
+        cases, and through their jobs this pack: without it a model of one case would keep all cases of the pack."""
+        for p in self.across:
+            p.release()
+        self.cases, self.units, self.unblamed, self.across = [], [], [], []
+        self.outcomes, self.asked, self.chunks, self._built = {}, {}, {}, {}
+
     def take(self, result: JobResult) -> Job | None:
         """Note a finished job; another one where those that passed of a failed model are to be asked without the rest,
         since they may fail together."""

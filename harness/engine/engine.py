@@ -214,6 +214,7 @@ class Engine:
                 pack = waiting.pop(0)
                 if record:
                     self._judge(pack)
+                    pack.release()
             if len(waiting) <= leave:
                 return waiting
             wait_all(self.handles)

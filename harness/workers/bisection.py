@@ -100,6 +100,7 @@ class Bisection:
         if not root.left:
             done = JobResult(root.job, root.outcomes, root.unblamed, root.masked)  # type: ignore[arg-type]
             self.done.append(done)
+            root.outcomes, root.failures = [], []  # the history remembers the task, not what it gave
 
     def _split(self, task: Task, failed: list[int], outcome: Outcome) -> None:
         """Two smaller models instead of one that failed on some sets; the message may name the culprit, else halves."""
