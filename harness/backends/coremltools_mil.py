@@ -6,13 +6,10 @@ coremltools cannot run anything here: the dialect's interpreter, found by its en
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -291,18 +288,6 @@ class RoundTrip(_Base):
         return {n: got[n] for n in whole}
 
 
-@contextlib.contextmanager
-def quietly() -> Iterator[Any]:
-    """Progress bars and prints of the converters go nowhere."""
-    old = sys.stdout, sys.stderr
-    with open(os.devnull, "w") as null:
-        sys.stdout = sys.stderr = null
-        try:
-            yield
-        finally:
-            sys.stdout, sys.stderr = old
-
-
 class Passes(_Base):
     """Graph passes: the header's "passes" (a pipeline name or a list of pass names) run over the program, and what
     they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the last of them changed
@@ -340,7 +325,7 @@ class Passes(_Base):
         self.passes.prepare(prog, h, program.builtin)
         look, compare = self.passes.WATCHED[h.get("watch", "ops")]
         before = look(prog.functions["main"])
-        with quietly():
+        with program.quietly():
             self.passes.run(prog, h)
         prog.validate()
         function = h.get("function", "main")

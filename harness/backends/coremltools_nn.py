@@ -59,7 +59,7 @@ class NeuralNetwork:
         wants = [(program.ours(v.dtype), tuple(v.shape) == ()) for v in prog.functions["main"].outputs]
         prog.functions["main"].input_types = []
         try:
-            with mil.quietly():
+            with program.quietly():
                 PassPipelineManager.apply_pipeline(prog, PassPipeline.get_pipeline("backend_neuralnetwork"))
                 spec = lower(prog)
         except Exception as e:

@@ -12,11 +12,14 @@ NumPy, coremltools and the worker, nothing else of ours.  A plain program is wha
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import json
 import os
 import struct
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -333,3 +336,15 @@ def interpreter(name: str) -> Any:
         if p.name == name:
             return p.load().run_model
     raise Unsupported(f"the dialect {name!r} is not installed in this environment")
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[Any]:
+    """Progress bars and prints of the converters go nowhere."""
+    old = sys.stdout, sys.stderr
+    with open(os.devnull, "w") as null:
+        sys.stdout = sys.stderr = null
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = old

@@ -21,13 +21,14 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.cases.case import Case
+from harness.cases.instance_view import InstanceView
 from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.dtypes import BY_NAME, of
@@ -71,23 +72,18 @@ class Such(NamedTuple):
 NOTHING = object()
 
 
-class Given:
-    """One instance with the arrays of one run.  ``given["X"]`` is what stands in a slot, None where nothing does;
-    expected: of the specification, those outputs too that are skipped."""
+class Given(InstanceView):
+    """What a defect model looks at.  It may ask the reference for other instances, in the words of the dialect."""
 
     def __init__(self, case: Case, run: int) -> None:
-        assert case.expected is not None
-        self.case, self.inst = case, case.inst
-        self.arrays: dict[str, Any] = case.draws[min(run, len(case.draws) - 1)]
+        super().__init__(case, run)
         self._others: list[tuple[Case, list[Expected]]] = []
-        row: list[Expected] = case.expected[min(run, len(case.expected) - 1)]
-        self.expected = (self.reevaluate() or row) if SKIPPED in self.inst.attrs else row
 
-    def __getitem__(self, slot: str) -> Any:
-        return self.arrays.get(slot)
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        return self.inst.attrs.get(name, default)
+    @cached_property
+    def expected(self) -> list[Expected]:
+        """What the reference expects, of those outputs too that are skipped."""
+        row = super().expected
+        return (self.reevaluate() or row) if SKIPPED in self.inst.attrs else row
 
     def reevaluate(
         self,

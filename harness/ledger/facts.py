@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.reruns import at_run
+from harness.cases.instance_view import InstanceView
 from harness.cases.result import Result
 from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
@@ -53,13 +53,14 @@ class Facts(Mapping[str, Any]):
     """Names of a condition, computed when asked for."""
 
     def __init__(self, case: Case, plain: Mapping[str, Any], result: Result | None = None) -> None:
-        self.case, self.inst, self.plain, self.judged = case, case.inst, plain, result
-        if result is not None and result.draw and case.inst.reruns:  # what is true of the run that went wrong
-            self.inst = at_run(case.inst, result.draw)
+        self.view = InstanceView(case, result.draw if result is not None else 0)  # of the run that went wrong
+        self.inst, self.plain, self.judged = self.view.inst, plain, result
 
     def __getitem__(self, name: str) -> Any:
         if name in self.plain:
             return self.plain[name]
+        if name == "attr":
+            return self.view.attr
         if name in _ASKS:
             return getattr(self, "_" + name)
         if name in ("wrong_pairs", "wrong_at", "which", "actual_shape"):
@@ -72,9 +73,9 @@ class Facts(Mapping[str, Any]):
         if name in OUTCOME:
             return self._diff(name)
         if name == "dtype":
-            return self.case.dtype_name
+            return self.view.case.dtype_name
         if name == "runs":
-            return 1 + (self.judged.draw if self.judged is not None else 0)
+            return 1 + self.view.run
         if name == "slots":
             return self._slots()
         if name in _VALUES:
@@ -109,16 +110,10 @@ class Facts(Mapping[str, Any]):
 
     def _due(self) -> tuple[int, ...]:
         """Shape of the wrong output, the first where none is, as it is expected; empty where there is none."""
-        rows = self.case.expected
-        if not rows:
-            return ()
-        row = rows[min(self.judged.draw if self.judged is not None else 0, len(rows) - 1)]
-        return tuple(getattr(row[min(self["which"], len(row) - 1)].value, "shape", ()))
+        row = self.view.expected
+        return tuple(getattr(row[min(self["which"], len(row) - 1)].value, "shape", ())) if row else ()
 
     # -- the instance
-
-    def _attr(self, name: str, default: Any = None) -> Any:
-        return self.inst.attrs.get(name, default)
 
     def _unread(self, name: str) -> int:
         """Inputs of the graph in an attribute that are no output of it and that none of its nodes reads."""
@@ -233,8 +228,6 @@ class Facts(Mapping[str, Any]):
     # -- the values
 
     def _arrays(self, slot: str | None) -> list[np.ndarray]:
-        draws, r = self.case.draws, self.judged.draw if self.judged is not None else 0
-        draw: dict[str, Any] = draws[min(r, len(draws) - 1)] if draws else {}
         out: list[np.ndarray] = []
 
         def take(v: Any) -> None:
@@ -244,7 +237,7 @@ class Facts(Mapping[str, Any]):
             elif isinstance(v, np.ndarray):
                 out.append(v)
 
-        for name, v in draw.items():
+        for name, v in self.view.arrays.items():
             if slot is None or name == slot:
                 take(v)
         return out

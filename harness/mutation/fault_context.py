@@ -1,16 +1,15 @@
-"""What a planted fault acts on: an instance with its arrays and the reference, asked for other answers."""
+"""What a planted fault acts on: the view of an instance, and the reference asked for other answers."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from harness.cases.case import Case
+from harness.cases.instance_view import InstanceView
 from harness.core.dtypes import DType
 from harness.declare.codec import Call
 from harness.declare.params import Param as Parameter
@@ -18,21 +17,8 @@ from harness.declare.params import Param as Parameter
 Outputs = list[Any]
 
 
-@dataclass
-class FaultContext:
-    """One instance with its arrays and what the reference says."""
-
-    case: Case
-    draw: int = 0
-
-    @property
-    def expected(self) -> list[Any]:
-        assert self.case.expected is not None
-        return self.case.expected[self.draw]
-
-    @cached_property
-    def call(self) -> Call:
-        return self.case.version.dialect.call_of(self.case.inst, self.case.draws[self.draw])
+class FaultContext(InstanceView):
+    """Below the codecs: tensors and parameters of the meaning, which a fault replaces one by one."""
 
     @cached_property
     def decoded(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
