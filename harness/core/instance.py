@@ -172,7 +172,7 @@ class Graph:
 
 
 SKIPPED = "@skipped"
-SAME = "@same"  # attribute {slot: another slot}: both are given one tensor; of a variadic slot with "#" and a number
+SAME = "@same"
 
 
 @dataclass(slots=True)
@@ -184,6 +184,7 @@ class Instance:
     these, None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.
     outs: how many outputs are asked for (optional trailing outputs may be left out).  Optional ones before the last
     that are not asked for stand in the attribute ``SKIPPED``, by number.
+    The attribute ``SAME`` is {slot: another slot}: the model gives both one tensor while their arguments are equal.
     rule: None for a valid instance, else the stated rule that this one breaks: a backend must refuse it.
     choices: the recorded draws, for shrinking; not part of the identity.
     reruns: further runs of the same loaded model, in order: slot -> what is given there instead (other extents, other
@@ -212,6 +213,14 @@ class Instance:
         """What a variadic slot is given, or a slot of one tensor as a list of that; none where it is not given."""
         arg = self.args.get(slot, [])
         return arg if isinstance(arg, list) else [arg]
+
+    def shared(self) -> dict[str, str]:
+        """Slot -> the earlier slot whose tensor it is given too.  What was edited since on one side alone is left
+        out."""
+        told = self.attrs.get(SAME)
+        if not told:
+            return {}
+        return {b: a for b, a in told.items() if a in self.args and self.args.get(b) == self.args[a]}
 
     @property
     def key(self) -> str:

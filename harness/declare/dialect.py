@@ -72,6 +72,8 @@ class Dialect:
     """Are quantised operands stored in another type than that of their slot?"""
     quantised_domains: tuple[str, ...] = ()
     """Domains of the schema whose operands of the first type carry a scale and a zero point."""
+    shares_tensors: bool = False
+    """Does the builder give two inputs one tensor where the instance says so (``Instance.shared``)?"""
     tells_omitted: bool = True
     """Can a model tell an attribute that is left out from its default spelled out?"""
     has_booleans: bool = True

@@ -87,6 +87,10 @@ struct Vary final : Replay {
 
 // 1 and 2 are the ones bugs hide in, primes keep axes apart
 constexpr std::array<Int, 20> kExtents{1, 2, 3, 2, 3, 4, 5, 1, 7, 3, 2, 5, 4, 6, 8, 11, 13, 2, 3, 1};
+// beside vector and block widths, the limits of 8 bits, and where an f16 sum of ones ends
+constexpr std::array<Int, 20> kLong{16,  17,  32,  33,  64,  65,  127, 128, 129, 255,
+                                    256, 257, 300, 512, 513, 31,  63,  1000, 2049, 4096};
+constexpr Int kLongBudget = 4096;
 constexpr std::array<Int, 12> kRanks{1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6};
 
 // The remainder that Python's % gives.
@@ -114,6 +118,7 @@ struct Draw {
   nb::object engine, version, opset, fixed, types;
   Int max_rank, budget, min_rank;
   bool allow_empty, breaking = false, empty = false;
+  bool lengthy = false, deep = false;  // one axis is long, or a rank is high
   Engine* own = nullptr;  // the engine where it is one of the above, kept alive by `engine`
   nb::object ask;         // else its method
 
@@ -122,7 +127,10 @@ struct Draw {
       : engine(std::move(e)), version(std::move(v)), opset(std::move(o)), fixed(std::move(f)), types(std::move(t)),
         max_rank(most), budget(room), min_rank(least), allow_empty(may_be_empty) {
     if (!nb::try_cast(engine, own)) ask = engine.attr("int");
-    empty = allow_empty && integer(0, 19) == 19;  // one instance in twenty may have empty axes
+    const Int kind = allow_empty ? integer(0, 19) : 0;  // one instance in twenty each
+    empty = kind == 19;
+    lengthy = kind == 18;
+    deep = kind == 17;
   }
 
   Int integer(Int lo, Int hi) { return own ? own->draw(lo, hi) : nb::cast<Int>(ask(lo, hi)); }
@@ -166,6 +174,7 @@ struct Draw {
 
   Int rank(Int lo, std::optional<Int> hi) {
     const Int top = hi ? std::min(*hi, max_rank) : max_rank;
+    if (deep && lo <= top && top > 4) return integer(std::max(lo, top - 2), top);
     const Int r = kRanks[static_cast<std::size_t>(integer(0, static_cast<Int>(kRanks.size()) - 1))];
     return lo <= r && r <= top ? r : integer(lo, top);
   }
@@ -173,10 +182,29 @@ struct Draw {
   nb::object part(Int least, std::optional<Int> most, Int lo) {
     std::vector<Int> out;
     Int room = budget;
-    for (Int k = rank(least, most); k > 0; --k) {
+    Int k = rank(least, most);
+    if (lengthy && k > 0 && boolean()) {
+      lengthy = false;  // one tensor of the instance: what others are made from it is long enough
+      return lengthened(k, lo);
+    }
+    for (; k > 0; --k) {
       const Int n = std::min(dim(lo, 13), std::max<Int>(1, room));
       out.push_back(n);
       room /= std::max<Int>(n, 1);
+    }
+    return tuple_of(out);
+  }
+
+  // A shape of rank k with one long axis; the others have what room is left.
+  nb::object lengthened(Int k, Int lo) {
+    std::vector<Int> out;
+    const Int at = integer(0, k - 1), last = static_cast<Int>(kLong.size()) - 1;
+    const Int most = kLong[static_cast<std::size_t>(varied(integer(0, last), 0, last))];
+    Int room = std::max(budget, kLongBudget) / most;
+    for (Int i = 0; i < k; ++i) {
+      const Int n = i == at ? most : std::min(dim(lo, 13), std::max<Int>(1, room));
+      out.push_back(n);
+      if (i != at) room /= std::max<Int>(n, 1);
     }
     return tuple_of(out);
   }

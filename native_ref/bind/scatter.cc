@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "native_ref/kernels/scatter/scatter.h"
 
 #include "native_ref/bind/resolve.h"
@@ -20,7 +22,7 @@ nb::object written(const In& x, Combine how, const Places& place, Index inner, c
   const DType d = x.t.dtype;
   if (d == DType::str) throw Error("scatter: no version for objects");
   const bool complex = info(d).kind == Kind::complex;
-  if (complex && x.t.rank + updates.t.rank >= kMaxRank) throw Error("scatter: too many axes");
+  if (complex && std::max(x.t.rank, updates.t.rank) >= kMaxRank) throw Error("scatter: too many axes");  // one more for the parts
   Out y = new_like(x, how == Combine::none || is_int(d) ? d : complex ? DType::c128 : DType::f64);
   if (how == Combine::none && inner > 0 && scatter_kernels().repeated(place.data(), rows, x.t.size()))
     throw nb::key_error("two updates of one place");

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.dtypes import DType
 from harness.core.errors import Unsupported
-from harness.core.instance import SKIPPED, Arg, Graph, Instance
+from harness.core.instance import SAME, SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Results
 from harness.declare.schema import OpSchema
@@ -74,7 +74,7 @@ def encode_attrs(
     """AttributeProtos in the order written.  outer: names that blocks may use -> what they are called here."""
     out = []
     for name, value in attrs.items():
-        if name in (AROUND, SKIPPED):
+        if name in (AROUND, SKIPPED, SAME):
             continue
         a = schema.attrs.get(name)
         kind = a.type if a is not None else _guess(value)  # a deliberately wrong attribute is written all the same
@@ -199,10 +199,14 @@ def _add(
     names: list[str] = []
     around: dict[str, str] = {}  # what the blocks of the node call its operands
     fed: list[tuple[str, str, int | None]] = []
+    shared = inst.shared()
     for slot in plan.inputs:
         arg = inst.args.get(slot)
         if arg is None:
             names.append("")
+        elif slot in shared and shared[slot] in around:
+            around[slot] = around[shared[slot]]
+            names.append(around[slot])
         elif isinstance(arg, list):
             for k, one in enumerate(arg):
                 names.append(_input(p, f"x{i}i{len(names)}", slot, k, one, arrays, fed))

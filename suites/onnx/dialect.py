@@ -79,11 +79,12 @@ class Onnx(Dialect):
     format = "onnx"
     extension = ".onnx"
     opsets = tuple(sorted(schemas.releases()))
-    max_rank = 6
+    max_rank = 8
     own = frozenset({"at"})
     _dynamic_chance = 10  # one instance in so many declares symbolic dimensions
     declares_extents = True
     has_booleans = False
+    shares_tensors = True
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
     def __init__(self, package: str) -> None:

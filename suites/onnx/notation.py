@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import DType
-from harness.core.instance import SKIPPED, Arg, Graph, Instance
+from harness.core.instance import SAME, SKIPPED, Arg, Graph, Instance
 from suites.onnx import schemas
 from suites.onnx.builder import positions
 from suites.onnx.proto import CODES, DTYPES
@@ -66,7 +66,7 @@ def value_text(v: Any, opset: int) -> str:
 
 
 def attrs_text(attrs: dict[str, Any], opset: int) -> str:
-    said = [f"{k} = {value_text(v, opset)}" for k, v in attrs.items() if k != SKIPPED]
+    said = [f"{k} = {value_text(v, opset)}" for k, v in attrs.items() if k not in (SKIPPED, SAME)]
     return f" <{', '.join(said)}>" if said else ""
 
 
@@ -97,9 +97,13 @@ def text(inst: Instance) -> str:
     domain = schema.domain if schema else ""
     imports = f'"" : {opset}' + (f', "{domain}" : {release.get(domain, 1)}' if domain else "")
     names, formal, notes = [], [], []
+    shared = inst.shared()
     for slot, k, a in positions(schema, inst.args) if schema else []:
         if a is None:
             names.append('""')
+            continue
+        if slot in shared:
+            names.append(shared[slot].replace(".", ""))
             continue
         n = (slot if k is None else f"{slot}{k}").replace(".", "")
         names.append(n)

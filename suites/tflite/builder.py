@@ -239,10 +239,14 @@ def _add(
         return _program(dialect, w, g, prefix, inst, given)
     inputs: list[int] = []
     run_time: list[tuple[str, str, int | None]] = []
+    shared, at_slot = inst.shared(), {}
     for slot in schema.inputs:
         arg = inst.args.get(slot.name)
         if arg is None:
             inputs.append(-1)
+            continue
+        if slot.name in shared and shared[slot.name] in at_slot:
+            inputs.append(at_slot[shared[slot.name]])
             continue
         many = isinstance(arg, list)
         pairs = zip(arg, given[slot.name]) if isinstance(arg, list) else [(arg, given[slot.name])]
@@ -251,6 +255,7 @@ def _add(
             layout = inst.attrs.get("@sparsity", {}).get(slot.name)
             at, fed = _operand(w, g, name, a, x, slot.name in _states(version), layout)
             inputs.append(at)
+            at_slot[slot.name] = at
             if fed:
                 g["inputs"].append(at)
                 run_time.append((name, slot.name, j if many else None))

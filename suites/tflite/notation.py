@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import DType, of
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SAME, Arg, Graph, Instance
 from harness.declare import Dialect
 from suites.tflite.quantisation import output_types
 
@@ -40,11 +40,16 @@ def notation(dialect: Dialect, inst: Instance) -> str:
     """Operands one a line (constants and literal values shown), the blocks as functions, then the operation."""
     version = dialect.version_of(inst)
     lines, names, types = [], [], []
+    shared = inst.shared()
     for slot in version.schema.inputs:
         arg = inst.args.get(slot.name)
         if arg is None:
             names.append("%none")
             types.append("none")
+            continue
+        if slot.name in shared:
+            names.append(f"%{shared[slot.name]}")
+            types.append(tensor_type(arg))
             continue
         for j, a in enumerate(arg if isinstance(arg, list) else [arg]):
             name = f"%{slot.name}{j if isinstance(arg, list) else ''}"
@@ -55,7 +60,9 @@ def notation(dialect: Dialect, inst: Instance) -> str:
     program = inst.attrs.get("@program")
     if isinstance(program, Graph):
         return "\n".join([*lines, *_function("main", program), f"// {inst.op} version {inst.version}"])
-    shown = [f"{k.lstrip('@')} = {_attribute(k, v, lines)}" for k, v in inst.attrs.items() if k != "@outputs"]
+    shown = [
+        f"{k.lstrip('@')} = {_attribute(k, v, lines)}" for k, v in inst.attrs.items() if k not in ("@outputs", SAME)
+    ]
     outs = [f"tensor<*x{_element(d.name, q)}>" for d, q in output_types(version, inst)]
     attrs = " {" + ", ".join(shown) + "}" if shown else ""
     lines.append(

@@ -26,6 +26,7 @@ class Owner(Protocol):
 
     name: str
     min_rank: int
+    shares_tensors: bool
     allow_empty: bool
 
     def between(self, first: Any, last: Any) -> tuple[Any, ...]: ...

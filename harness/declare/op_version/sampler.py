@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import DType
 from harness.core.errors import UsageError
-from harness.core.instance import Arg, Instance
+from harness.core.instance import SAME, Arg, Instance
 from harness.declare.codec import Build, Slotted
 from harness.declare.op_version.resolved import Resolved
 from harness.generate.draw import Draw, DrawEngine, T
 
+_SAME_EVERY = 16  # one instance in so many gives two inputs one tensor, where it can
 BUDGET = 1024  # elements that a drawn tensor may have
 FLOAT_REGIMES = ("small", "unit", "small", "wide", "special", "ties", "unit", "uniform:-4:4")
 INT_REGIMES = ("small", "full", "small", "special")
@@ -113,7 +116,30 @@ class Sampler(Resolved):
         if "@outs" in attrs:
             n = attrs.pop("@outs")
         dialect = self.dialect
-        return dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
+        inst = dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
+        if dialect.shares_tensors and self._alike and not d.breaking and d.chance(_SAME_EVERY):
+            self._share(d, inst)
+        return inst
+
+    def _share(self, d: Draw, inst: Instance) -> None:
+        """Give one tensor to two slots, where type, shape and what may be in them allow it."""
+        may = [(a, b) for a, b in self._alike if self._exchangeable(inst.args.get(a), inst.args.get(b), a, b)]
+        if may:
+            a, b = d.pick(may)
+            inst.args[b] = replace(inst.args[a])  # type: ignore[type-var]
+            inst.attrs[SAME] = {b: a}
+
+    def _exchangeable(self, x: Any, y: Any, a: str, b: str) -> bool:
+        if type(x) is not Arg or type(y) is not Arg or x.values is not None or y.values is not None:
+            return False
+        alike = x.dtype is y.dtype and x.shape == y.shape and x.kind == y.kind == "tensor" and x.quant == y.quant
+        return alike and all(z.recipe in self._recipes_of(s, z.dtype) for z in (x, y) for s in (a, b))
+
+    @cached_property
+    def _alike(self) -> list[tuple[str, str]]:
+        """Pairs of inputs of one type."""
+        plain = [s for s in self.schema.inputs if s.container is None and not s.variadic]
+        return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type and a.const == b.const]
 
     @cached_property
     def _required_outs(self) -> int:

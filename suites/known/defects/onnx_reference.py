@@ -42,11 +42,13 @@ def version_8_as_9(g: Given) -> list[Any] | None:
     count = len(args) - g.attr("num_scan_inputs")
     run = g.case.version.dialect.runner(g.inst.opset, g.arrays)
     states, scanned = args[:count], args[count:]
+    names, given = [n for n, _ in body.inputs], {}
     stacked: list[list[Any]] = [[] for _ in body.outputs[count:]]
     try:
         for step in range(len(scanned[0])):
-            names = [n for n, _ in body.inputs]
-            out = run(body, dict(zip(names, [*states, *(x[step, ...] for x in scanned)], strict=False)))
+            given.update(zip(names[:count], states, strict=False))  # the body has fewer states: it reads no others
+            given.update(zip(names[count:], (x[step, ...] for x in scanned), strict=False))
+            out = run(body, given)
             states = out[:count]
             for rows, x in zip(stacked, out[count:], strict=True):
                 rows.append(x)

@@ -163,9 +163,10 @@ def plain_maximum(g: Given) -> list[Any] | None:
         v = np.where(inside, v, 0)
     y, least = np.fmax.reduce(v, -1), np.fmin.reduce(v, -1)
     there = np.broadcast_to(inside | two, v.shape)  # what is padded stands in the window
-    filled = np.where(np.isnan(v), least[..., None], v)
-    if g["X"].dtype.kind == "f":  # infinities are replaced too
-        filled = filled.clip(-ml_dtypes.finfo(g["X"].dtype).max, ml_dtypes.finfo(g["X"].dtype).max)
+    finite = v
+    if g["X"].dtype.kind == "f":  # infinities are replaced too, but not in what stands for NaN
+        finite = v.clip(-ml_dtypes.finfo(g["X"].dtype).max, ml_dtypes.finfo(g["X"].dtype).max)
+    filled = np.where(np.isnan(v), least[..., None], finite)
     high = there & (filled == filled.max(-1, keepdims=True, where=there, initial=-np.inf))
     if g["X"].dtype == ml_dtypes.bfloat16:  # whose NaN is not replaced, and found first
         high = np.where((there & np.isnan(v)).any(-1, keepdims=True), there & np.isnan(v), high)
