@@ -10,6 +10,7 @@ from harness.declare import OpVersion
 from harness.reach.goals import goals_of
 
 DRAWS = 4000  # in which each goal is met (the law)
+OFTEN = 400  # a goal that is met in so many is no open one
 SEED = 0
 
 

@@ -11,7 +11,7 @@
 
 ``ops`` are patterns of dialect/op/version, ``goals`` patterns of goals; ``*`` is the only wildcard in either.  A clause
 is the sentence of the specification that rules the goals out.  ``open`` are goals that nothing rules out and that no
-draw meets yet: ``scripts/reach.py`` writes them below a line of their own, and each landing may only shorten them.
+draw, or hardly one, meets yet: ``scripts/reach.py`` writes them below a line of their own.
 """
 
 from __future__ import annotations

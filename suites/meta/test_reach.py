@@ -34,13 +34,17 @@ def ledger(name: str) -> Unreached:
 
 
 def broken(v: OpVersion, whole: bool) -> list[str]:
-    """Where an op version departs from the law.  whole: all draws are made, though nothing is missing any more."""
+    """Where an op version departs from the law.  whole: all draws are made, though nothing is missing any more.
+
+    An open goal that few draws meet stays open: a change of the generator may move it."""
     mine = ledger(v.dialect.name)
     clauses, gaps = mine.clauses(v), mine.open_goals(v)
     needed = set(goals_of(v).ids) - clauses.keys() - gaps
-    met = survey.met_in(v, needed=None if whole else needed)
+    often = survey.met_in(v, survey.OFTEN)
+    left = None if whole else needed - often
+    met = often | survey.met_in(v, survey.DRAWS - survey.OFTEN, first=survey.OFTEN, needed=left)
     out = [f"{v.key}: {g} is met and ruled out: {clauses[g]}" for g in sorted(met & clauses.keys())]
-    out += [f"{v.key}: {g} is met now, and still listed as open" for g in sorted(met & gaps)]
+    out += [f"{v.key}: {g} is met now, and still listed as open" for g in sorted(often & gaps)]
     late = needed - met
     if late:
         late -= survey.met_in(v, (PATIENCE - 1) * survey.DRAWS, first=survey.DRAWS, needed=late)
@@ -181,7 +185,8 @@ def test_a_ledger_with_an_unknown_field_is_refused(tmp_path: Path, monkeypatch: 
 def test_the_law_fails_for_a_goal_that_is_ruled_out_and_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = _ledger(TABLE.format("rank:X=1"), tmp_path, monkeypatch)
     monkeypatch.setitem(LEDGERS, "onnx", mine)
-    monkeypatch.setattr(survey.met_in, "__defaults__", (200, 0, 0, None))
+    monkeypatch.setattr(survey, "OFTEN", 200)
+    monkeypatch.setattr(survey, "DRAWS", 201)
     lines = broken(registry.dialect("onnx").versions["onnx/Relu/14"], whole=True)
     assert any("rank:X=1 is met and ruled out: Relu-14" in line for line in lines)
 
@@ -191,8 +196,8 @@ def test_the_law_fails_for_an_unmet_goal_and_for_an_open_one_that_is_met(
 ) -> None:
     text = '[[open]]\nops = ["onnx/Relu/14"]\ngoals = ["rank:X=1"]\n'
     monkeypatch.setitem(LEDGERS, "onnx", _ledger(text, tmp_path, monkeypatch))
-    monkeypatch.setattr(survey.met_in, "__defaults__", (200, 0, 0, None))
-    monkeypatch.setattr(survey, "DRAWS", 1)
+    monkeypatch.setattr(survey, "OFTEN", 200)
+    monkeypatch.setattr(survey, "DRAWS", 201)
     lines = broken(registry.dialect("onnx").versions["onnx/Relu/14"], whole=True)
     assert "onnx/Relu/14: rank:X=1 is met now, and still listed as open" in lines
     assert any("is not met" in line for line in lines)

@@ -366,7 +366,9 @@ def _draw_transposed(d: Draw) -> dict[str, Object]:
         out["b"] = T((m,))
     more = (0,) * n
     if padding == "explicit" and d.bool():
-        more = tuple(d.int(0, a - 1) for a in st)  # "less than the stride/dilation": below both is safe
+        # "less than the corresponding stride/dilation": than either of them, where the op set says so
+        below = [max(a, b) for a, b in zip(st, di, strict=True)] if "output_padding" in d.version.schema.attrs else st
+        more = tuple(d.int(0, a - 1) for a in below)
         out["output_padding"] = param(d, "output_padding", lambda: more)
         more = tuple(out["output_padding"] or (0,) * n)
     full = [st[i] * (s[i] - 1) + more[i] + di[i] * (k[i] - 1) + 1 for i in range(n)]

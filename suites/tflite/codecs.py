@@ -72,10 +72,11 @@ def ohwi(slot: str) -> Slotted:
 
 
 class AxesInput(Codec):
-    """Axes as a vector operand; None (all axes) is written out.  rank_of: the semantic tensor they belong to."""
+    """Axes as a vector operand; None (all axes) is written out.  rank_of: the semantic tensor they belong to.  none: a
+    vector without elements is drawn too."""
 
-    def __init__(self, slot: str, rank_of: str = "x") -> None:
-        self.slot, self.rank_of = slot, rank_of
+    def __init__(self, slot: str, rank_of: str = "x", none: bool = True) -> None:
+        self.slot, self.rank_of, self.none = slot, rank_of, none
 
     def decode(self, call: Call) -> Any:
         v = call.inputs.get(self.slot)
@@ -83,7 +84,7 @@ class AxesInput(Codec):
 
     def encode(self, value: Any, b: Build) -> None:
         if value is None:
-            value = tuple(range(len(b.values[self.rank_of].shape)))
+            value = () if self.none and b.draw.chance(3) else range(len(b.values[self.rank_of].shape))
         b.value(self.slot, np.asarray(value, np.int64).reshape(-1))
 
 

@@ -158,6 +158,8 @@ class Sampler(Resolved):
             const = True
         elif given is None:
             const = self.dialect.draws_const(self, s, t, d)
+            if not const and 0 in t.shape and self.dialect.const_chance and s.container is None:
+                const = d.chance(3)
         else:
             const = bool(given)
         values = t.values

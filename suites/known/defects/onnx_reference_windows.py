@@ -194,6 +194,8 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
         shape[i] + pads[i] + pads[r + i] - strides[i] * (n[i] - 1) - (kernel[i] - 1) * dilations[i] - 1
         for i in range(r)
     ]
+    pads = [*pads[:r], *(p + max(0, -m) for p, m in zip(pads[r:], more, strict=True))]
+    more = [max(0, m) for m in more]
     return g.reevaluate({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
 
 

@@ -87,8 +87,9 @@ def topk(
 def _draw_topk(d: Draw) -> dict:
     shape = list(d.shape(1))
     axis = fixed(d, "axis", lambda: d.axis(len(shape)))
-    n = shape[axis] = max(1, shape[axis])  # k is positive
-    k = d.pick((1, n, d.int(1, n)))
+    least = 0 if "zero-k" in d.version.entry.sampling.tags else 1
+    n = shape[axis] = max(least, shape[axis])
+    k = d.pick((min(1, n), n, d.int(least, n)))
     return {
         "x": T(tuple(shape)),
         "k": k,

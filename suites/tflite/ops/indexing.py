@@ -91,6 +91,7 @@ both(
         fixed={"axis": -1, "largest": True, "sorted": True},
         out=cast_to_declared,
     ),
+    Sampling(tags=("zero-k",)),  # TF TopKV2, shape function: "Need k >= 0"
     Checks(breaks={"axis-in-range": None}),
 )
 
