@@ -71,7 +71,9 @@ def non_max_suppression(
 
 @non_max_suppression.draw
 def _draw_nms(d: Draw) -> dict:
-    b, c, n = d.int(1, 2), d.int(1, 3), d.int(1, 8)
+    b, c, n = d.dim(hi=2), d.dim(hi=3), d.dim(hi=8)
+    if d.chance(16):  # more boxes than a vector has elements, or 8 bits count
+        b, c, n = 1, 1, d.pick((16, 65, 130, 257))
     # distinct scores: among equals the spec names no winner; thresholds lie between the steps
     size = prod((b, c, n))
     step = d.pick((1, 5, 7, 11, 13))
@@ -81,7 +83,7 @@ def _draw_nms(d: Draw) -> dict:
     return {
         "boxes": T((b, n, 4), values=[float(v) for v in coords]),
         "scores": T((b, c, n), values=scores),
-        "limit": d.pick((0, 1, 2, n, n + 2)),
+        "limit": d.pick((0, 1, 2, n, n + 2, (1 << 31) - 1)),
         "iou_threshold": d.int(0, 64) / 64,
         "form": form,
         "score_threshold": d.pick((None, -0.5, (d.int(0, 1009) - 0.5) / 1024)),

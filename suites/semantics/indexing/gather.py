@@ -75,7 +75,7 @@ def _draw_gather(d: Draw) -> dict:
         b = d.int(0, a)
         lead = shape[:b]
         out["batch_dims"] = b
-    more = d.shape(0, _room(d, 3, len(shape) - 1, len(lead)))
+    more = d.shape(0, _room(d, 6 if d.chance(6) else 3, len(shape) - 1, len(lead)))
     out["indices"] = indices_of(d, (*lead, *more), shape[a], signed) if shape[a] else T((*lead, 0), "small")
     return out
 
