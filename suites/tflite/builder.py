@@ -239,7 +239,8 @@ def _add(
         return _program(dialect, w, g, prefix, inst, given)
     inputs: list[int] = []
     run_time: list[tuple[str, str, int | None]] = []
-    shared, at_slot = inst.shared(), {}
+    shared = inst.shared()
+    at_slot: dict[str, int] = {}
     for slot in schema.inputs:
         arg = inst.args.get(slot.name)
         if arg is None:

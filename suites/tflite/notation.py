@@ -49,7 +49,7 @@ def notation(dialect: Dialect, inst: Instance) -> str:
             continue
         if slot.name in shared:
             names.append(f"%{shared[slot.name]}")
-            types.append(tensor_type(arg))
+            types.append(tensor_type(inst.tensor(slot.name)))
             continue
         for j, a in enumerate(arg if isinstance(arg, list) else [arg]):
             name = f"%{slot.name}{j if isinstance(arg, list) else ''}"

@@ -42,7 +42,8 @@ def version_8_as_9(g: Given) -> list[Any] | None:
     count = len(args) - g.attr("num_scan_inputs")
     run = g.case.version.dialect.runner(g.inst.opset, g.arrays)
     states, scanned = args[:count], args[count:]
-    names, given = [n for n, _ in body.inputs], {}
+    names = [n for n, _ in body.inputs]
+    given: dict[str, Any] = {}
     stacked: list[list[Any]] = [[] for _ in body.outputs[count:]]
     try:
         for step in range(len(scanned[0])):
