@@ -131,6 +131,7 @@ def test_what_fails_together_is_not_hidden_by_what_fails_alone() -> None:
         drawn[op] = next(c for c in cases if c.dtype_name == "f32" and not c.inst.reruns)
     pack = Pack(toy, 1, list(drawn.values()), [])
     with backends.create("suites.meta.toy_backends:JealousAndPoor") as handle:
+        handle.start()
         (job,) = pack.jobs(handle.name, 16, 1)
         (result,) = handle.run([job])
         assert not result.unblamed
