@@ -137,11 +137,11 @@ def options(name: str) -> dict[str, Any]:
 def create(name: str, place: Place = HERE_ONLY, **kw: Any) -> BackendHandle:
     """A handle of the backend, not started yet; raises UsageError for an unknown name."""
     name = asked(name)
-    return (_Outside if ":" in name else BackendHandle)(find(name, place), **kw)
+    return (_Runner if name.startswith(RUNNER) else BackendHandle)(find(name, place), **kw)
 
 
-class _Outside(BackendHandle):
-    """A backend asked for as module:Class or exec:COMMAND.  It goes by its own name, unless that is another's."""
+class _Runner(BackendHandle):
+    """A backend asked for as exec:COMMAND.  It goes by its own name, unless that is another's."""
 
     def start(self) -> BackendInfo:
         """As of any backend; then it has its name."""

@@ -136,6 +136,6 @@ def minimize(
         if result is None or not result.verdict.bad:
             return None, None
         small = evidence.shrink(result, Budget(evaluations=3000, seconds=seconds)) or result
-        small = bench.two_runs()(small, engine.infos[backend])
+        small = bench.two_runs()(small, engine.infos[result.backend])
         path = evidence.write(small)
-        return small, record(result, {backend: result.verdict.value}, small, path, place=place)
+        return small, record(result, {result.backend: result.verdict.value}, small, path, place=place)

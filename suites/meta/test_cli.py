@@ -331,7 +331,7 @@ def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:
     done = opconform.run("suites.meta.rude_backends:WrongContainer", "--cases", "8", "--out", "out")
     assert done.returncode == 1, done.stderr
     assert "without verdict" in done.stdout, done.stderr
-    assert "WrongContainer: run: run returned list, expected a dict" in done.stdout
+    assert "WrongContainer: run: run returned ndarray, expected a dict" in done.stdout
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="needs qemu-x86_64")
