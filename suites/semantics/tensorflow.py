@@ -77,9 +77,7 @@ def bitcast(x: Any[Array, "*d"], *, dtype: Opaque) -> Array:
 def _hypot(ctx: Context) -> Array:
     """4 ulp; free where a square overflows or vanishes"""
     big = np.sqrt(float(np.finfo(ctx.out.np).max))
-    return np.where(
-        (ctx.wide > big / 2) | (ctx.wide < 4 / big), np.maximum(np.inf * (ctx.wide > big / 2), 2 / big), 4 * ctx.ulp
-    )
+    return np.where(ctx.wide > big / 2, np.inf, np.where(ctx.wide < 4 / big, 2 / big, 4 * ctx.ulp))
 
 
 @semantics(error=bounded(_hypot), source="TFLite COMPLEX_ABS: sqrt(a**2 + b**2)", data=("unit", "small"))

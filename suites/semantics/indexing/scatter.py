@@ -81,6 +81,13 @@ def write(
         return both[kernel(np.arange(x.size).reshape(x.shape), index, there, *axis, mode, signed)]
 
 
+def _rounded(n: int, ctx: Context) -> np.ndarray:
+    """gamma(n, u) * S; nothing where S is 0, also for so many updates that gamma is infinite."""
+    scale = np.asarray(ctx.scale())
+    with np.errstate(invalid="ignore"):
+        return np.where(scale == 0, 0.0, gamma(n, ctx.u) * scale)
+
+
 def _bound(ctx: Context) -> np.ndarray | float:
     """combining n updates in any order: gamma(n, u) * S, for complex numbers gamma(3n, u) * S; for products besides
     n steps of underflow, grown by the other factors; exact where nothing is added or multiplied"""
@@ -90,7 +97,7 @@ def _bound(ctx: Context) -> np.ndarray | float:
     n = max(np.size(ctx.inputs["updates"]), 1)
     if ctx.out.kind == "c":
         n *= 3  # a complex product is off by up to sqrt(5) u of its modulus (Brent, Percival, Zimmermann 2007)
-    bound = gamma(n, ctx.u) * ctx.scale() + ctx.ulp
+    bound = _rounded(n, ctx) + ctx.ulp
     return bound + n * _underflow(ctx, mode) if mode in ("mul", "div") and n > 1 else bound
 
 
@@ -312,7 +319,7 @@ def _nd_misfit(d: Draw) -> dict:
 
 @semantics(
     error=bounded(
-        lambda ctx: gamma(max(np.size(ctx.inputs["updates"]), 1), ctx.u) * ctx.scale() + ctx.ulp,
+        lambda ctx: _rounded(max(np.size(ctx.inputs["updates"]), 1), ctx) + ctx.ulp,
         "summing n duplicate updates in any order: gamma(n, u) * S",
     ),
     source="TFLite SCATTER_ND: indices, updates, shape; duplicates are summed",
