@@ -12,6 +12,7 @@ from harness.declare import Draw
 from harness.generate.draw_engines import PlainPrng, Prng, Replay, Vary
 
 EXTENTS = (1, 2, 3, 2, 3, 4, 5, 1, 7, 3, 2, 5, 4, 6, 8, 11, 13, 2, 3, 1)
+LONG = (16, 17, 32, 33, 64, 65, 127, 128, 129, 255, 256, 257, 300, 512, 513, 31, 63, 1000, 2049, 4096)
 RANKS = (1, 2, 3, 4, 2, 3, 2, 4, 1, 0, 5, 6)
 
 
@@ -21,7 +22,8 @@ class Plain:
     def __init__(self, engine: Any, max_rank: int, allow_empty: bool, budget: int, min_rank: int) -> None:
         self.int = engine.int
         self.max_rank, self.min_rank, self.budget = max_rank, min_rank, budget
-        self.empty = allow_empty and self.int(0, 19) == 19
+        kind = self.int(0, 19) if allow_empty else 0
+        self.empty, self.lengthy, self.deep = kind == 19, kind == 18, kind == 17
 
     def bool(self) -> Any:
         return self.int(0, 1) == 1
@@ -55,6 +57,8 @@ class Plain:
 
     def rank(self, lo: int = 0, hi: int | None = None) -> int:
         top = self.max_rank if hi is None else min(hi, self.max_rank)
+        if self.deep and lo <= top and top > 4:
+            return self.int(max(lo, top - 2), top)
         r = RANKS[self.int(0, 11)]
         return r if lo <= r <= top else self.int(lo, top)
 
@@ -62,13 +66,25 @@ class Plain:
         return self.part(max(min_rank, self.min_rank), max_rank, lo)
 
     def part(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
-        out, room = [], self.budget
-        for _ in range(self.rank(min_rank, max_rank)):
+        out, room, rank = [], self.budget, self.rank(min_rank, max_rank)
+        if self.lengthy and rank > 0 and self.bool():
+            self.lengthy = False
+            return self.lengthened(rank, lo)
+        for _ in range(rank):
             n = self.dim(lo)
             if n > room:
                 n = max(1, room)
             out.append(n)
             room //= max(n, 1)
+        return tuple(out)
+
+    def lengthened(self, rank: int, lo: int) -> tuple[int, ...]:
+        at, most = self.int(0, rank - 1), LONG[self.int(0, len(LONG) - 1)]
+        out, room = [], max(self.budget, 4096) // most
+        for i in range(rank):
+            out.append(most if i == at else min(self.dim(lo), max(1, room)))
+            if i != at:
+                room //= max(out[-1], 1)
         return tuple(out)
 
     def broadcast_from(self, full: tuple[int, ...]) -> tuple[int, ...]:
