@@ -5,9 +5,16 @@ function coverage() {
   const head = h(
     "div",
     { class: "crow chead" },
-    ["op version", "instances", "dtypes", "pairs of choices", "invalid rules", "reach goals", "uninformative", "not judged"].map((t) =>
-      h("span", {}, t),
-    ),
+    [
+      "op version",
+      "instances",
+      "dtypes",
+      "pairs of choices",
+      "invalid rules",
+      "reach goals",
+      "uninformative",
+      "not judged",
+    ].map((t) => h("span", {}, t)),
   );
   const summary = h("div", {});
   const unsupported = h("div", {});
@@ -95,7 +102,10 @@ function reached(r) {
   const goals = r.met + r.unmet.length;
   return h(
     "span",
-    { class: "num", title: `${whole(r.met)} met, ${whole(r.ruled_out)} ruled out by a clause, ${whole(r.unmet.length)} unmet` },
+    {
+      class: "num",
+      title: `${whole(r.met)} met, ${whole(r.ruled_out)} ruled out by a clause, ${whole(r.unmet.length)} unmet`,
+    },
     `${whole(r.met)}/${whole(goals)}`,
   );
 }
