@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from harness.backends.runner import messages
 from harness.cases.case import Case, draw_case
@@ -88,7 +89,8 @@ def _schema() -> dict[str, Any]:
 def hold(value: Any, part: str) -> None:
     """Raises ProtocolError, naming the field, where a value is not what that part of the schema says."""
     schema = {"$defs": _schema()["$defs"], "$ref": f"#/$defs/{part}"}
-    for e in Draft202012Validator(schema).iter_errors(value):
+    e = best_match(Draft202012Validator(schema).iter_errors(value))
+    if e is not None:
         where = ".".join(map(str, e.absolute_path))
         raise ProtocolError(f"{where + ': ' if where else ''}{one_line(e.message)[:200]}")
 
@@ -110,7 +112,7 @@ def check(command: str) -> Iterator[Step]:
         if fmt is None:
             yield Step("formats", f"expected one of {' '.join(SIMPLEST)}, got {' '.join(hello['formats'])}")
             return
-        yield from _models(talk, fmt, hello)
+        yield from _models(talk, fmt)
     yield _tried("ends when standard input ends", lambda: _ends(command))
 
 
@@ -156,7 +158,7 @@ def _simplest(fmt: str) -> Iterator[Case]:
             yield case
 
 
-def _models(talk: Conversation, fmt: str, hello: dict[str, Any]) -> Iterator[Step]:
+def _models(talk: Conversation, fmt: str) -> Iterator[Step]:
     cases = _simplest(fmt)
     first, second = next(cases), next(cases)
     built = [build(c.version.dialect, (c,)) for c in (first, second)]

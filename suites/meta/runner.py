@@ -35,6 +35,9 @@ def answer(header, payload):
             os.kill(os.getpid(), signal.SIGSEGV)
         if FAULT == "exit":
             sys.exit(3)
+        if FAULT == "eat":
+            eaten = b"x" * (600 << 20)
+            time.sleep(1000 + len(eaten) * 0)
         if FAULT == "hang":
             time.sleep(1000)
         models[header["model"]] = backend.load(payload, header["format"])

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.core.errors import UsageError
 from harness.core.outcome import Verdict
 from harness.engine.engine import Engine
 from harness.session.check_runner import SCHEMA, check, hold
+from harness.workers.pool import BackendHandle
 from harness.workers.spec import BackendError
 from harness.workers.worker import ProtocolError
 from suites.meta.toy import toy
@@ -53,6 +55,14 @@ def test_a_runner_gets_the_verdict_that_a_class_gets(fault):
     for j in judged:
         assert j.verdict is verdict, j.outcome.message
         assert message in j.outcome.message
+
+
+def test_the_resident_memory_of_a_runner_is_limited():
+    spec = replace(backends.find(f"exec:{TOY} eat"), memory=400 << 20)
+    with BackendHandle(spec) as handle:
+        (judged,) = Engine([handle]).judge(cases(1))
+    assert judged.verdict is Verdict.CRASHED
+    assert "the limit is 400 MiB" in judged.outcome.message
 
 
 def test_a_runner_gives_the_same_verdicts_as_the_class_behind_it():

@@ -53,8 +53,6 @@ class Process:
         self.pipes = self.process.stdin, self.process.stdout
         self.into, self.out = (p.fileno() for p in self.pipes)
         os.set_blocking(self.into, False)
-        self.read = selectors.DefaultSelector()
-        self.read.register(self.out, selectors.EVENT_READ)
         self.both = selectors.DefaultSelector()
         self.both.register(self.out, selectors.EVENT_READ)
         self.both.register(self.into, selectors.EVENT_WRITE)
@@ -125,7 +123,6 @@ class Process:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.read.close()
         self.both.close()
         for pipe in self.pipes:
             pipe.close()

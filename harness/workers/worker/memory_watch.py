@@ -11,24 +11,9 @@ import sys
 import threading
 import time
 
-PAUSE = 0.05  # seconds between two looks
+from .supervisor import descendants
 
-
-def tree(pid: int) -> list[int]:
-    """A process and all that descend from it, as far as the system tells."""
-    out: list[int] = []
-    todo = [pid]
-    while todo:
-        pid = todo.pop()
-        out.append(pid)
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-            for t in threads:
-                with open(f"/proc/{pid}/task/{t}/children") as f:
-                    todo += map(int, f.read().split())
-        except OSError:  # it has ended meanwhile
-            continue
-    return out
+PAUSE = 0.2  # seconds between two looks
 
 
 def resident(pids: list[int]) -> int:
@@ -52,7 +37,7 @@ def start(limit: int) -> None:
         here = os.getpid()
         while True:
             time.sleep(PAUSE)
-            used = resident(tree(here))
+            used = resident([here, *descendants()])
             if used > limit:
                 sys.stderr.write(f"\nout of memory: {used >> 20} MiB are resident, the limit is {limit >> 20} MiB\n")
                 sys.stderr.flush()
