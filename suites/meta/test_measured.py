@@ -74,7 +74,7 @@ def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
 def test_each_verb_of_the_readme_is_there() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL))
-    verbs = set(re.findall(r"^opconform ([a-z]+)", blocks, re.MULTILINE))
+    verbs = set(re.findall(r"^opconform ([a-z-]+)", blocks, re.MULTILINE))
     assert {"run", "campaign", "sensitivity", "replay"} <= verbs
     for verb in sorted(verbs):
         with pytest.raises(SystemExit) as done:
