@@ -65,6 +65,24 @@ def backend(v: Any) -> None:
     place(v)
 
 
+def known(v: Any) -> None:
+    """Adds the option that names lists of one's own."""
+    v.add_argument(
+        "--known",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="known differences of your own, beside those of pyproject.toml; repeatable (docs/known-differences.md)",
+    )
+
+
+def known_files(args: argparse.Namespace) -> list[Path]:
+    """The files of the user's own lists: those that are given, those of his project and of installed packages."""
+    from harness.ledger.own import own_files
+
+    return own_files(args.known)
+
+
 def place(v: Any) -> None:
     """Adds the options that say in which Python and on which processor a backend runs."""
     v.add_argument(
@@ -85,6 +103,7 @@ def engine(v: argparse.ArgumentParser) -> None:
     """Adds the options of a run."""
     g = v.add_argument_group("how")
     backend(g)
+    known(g)
     g.add_argument("--draws", type=positive, default=1, metavar="N", help="data draws per model (1)")
     g.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the instances (0)")
     g.add_argument("--no-invalid", action="store_true", help="draw no instances that break a rule")
@@ -191,4 +210,5 @@ def plan_of(args: argparse.Namespace) -> Any:
         command,
         getattr(args, "sensitivity", 0),
         reach=args.reach,
+        known=known_files(args),
     )

@@ -6,9 +6,16 @@ Both sides must use the same words, so they live here: the engine counts them ov
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from harness.core.escape import one_line
+
+_QUOTED = re.compile(r"""(?<!\w)'[^']*'(?!\w)|"[^"]*"|`[^`]*`|\[[^\[\]]*\]""")
+_FOLDERS = re.compile(r"(?:[\w.+~-]*/)+(?=[\w.])")
+_NUMBERED = re.compile(r"[\w.!@#+-]*\d[\w.!@#+-]*")
+_TYPE = re.compile(r"(?:u?int|b?float|double|complex|bf|[fiuc])(?:4|8|16|32|64|128)", re.IGNORECASE)
 MOST_PAIRS = 20_000  # pairs of an op version: beyond those none are looked for
 
 
@@ -88,6 +95,14 @@ def _of_arg(out: set[str], slot: str, a: dict[str, Any]) -> None:
         out.add(f"{slot}: quantised per {'channel' if len(a['quant'].get('scale', [0])) > 1 else 'tensor'}")
     if "values" not in a and a.get("recipe"):
         out.add(f"{slot}: data {a['recipe'].split(':')[0]}")
+
+
+def pattern_of(message: str) -> str:
+    """The part of a backend's message that names the kind of failure: a ``*`` stands for what is quoted or in brackets,
+    and for each word with a digit that is no element type.  Folders are left out."""
+    text = _FOLDERS.sub("", _QUOTED.sub("*", one_line(message)))
+    text = _NUMBERED.sub(lambda m: m[0] if _TYPE.fullmatch(m[0]) else "*", text)
+    return re.sub(r"\*(?:[\s,;:|]*\*)+", "*", text)[:300]
 
 
 class Pairs:

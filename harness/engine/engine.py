@@ -246,6 +246,7 @@ class Engine:
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
                         votes[name] = None
                         counts.agreed(case, name)
+                        self._saw(case, name)
                         self.learned_support[name].agreed(case)
                         continue
                     judged = self._verdict(pack, name, case)
@@ -255,6 +256,8 @@ class Engine:
                         judged = together.get((name, id(case)), judged)
                     votes[name] = judged
                     counts.count(judged)
+                    if judged.verdict.decided and judged.verdict is not Verdict.UNSUPPORTED:
+                        self._saw(judged.case, name)
                     if judged.judgement is not None and judged.judgement.sample is not None:
                         self.records.pool.add((key, dtype, name), judged.judgement.sample, case)
                         counts.pooled = True
@@ -270,6 +273,10 @@ class Engine:
             at += unit.count
             learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
             self.records.unit(unit, counts, learnt)
+
+    def _saw(self, case: Case, backend: str) -> None:
+        if self.ledger is not None:
+            self.ledger.saw(case, self.infos[backend])
 
     def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""

@@ -33,7 +33,10 @@ _REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIME
 
 @dataclass
 class LedgerEntry:
-    """One table of a file; see ``harness.ledger.tables`` for the fields."""
+    """One table of a file; see ``harness.ledger.tables`` for the fields.
+
+    hits: verdicts that it explains.  own: it stands in a user's list (``harness.ledger.own``).  drawn: instances of a
+    run that it describes, of one that has no instance."""
 
     id: str
     source: str
@@ -63,6 +66,8 @@ class LedgerEntry:
     wide: str = ""
     intermittent: str = ""
     status: str = ""
+    own: bool = False
+    drawn: int = 0
     _there: dict[tuple[str, tuple[str, ...]], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -166,6 +171,22 @@ class LedgerEntry:
             and (not self.opsets or case.inst.opset in self.opsets)
             and (not self.dtypes or case.dtype_name in self.dtypes)
             and self.there(info)
+        )
+
+    @property
+    def of_outcome(self) -> bool:
+        """Does its condition ask for the answer?"""
+        return self.when is not None and bool(self.when.names & OUTCOME)
+
+    def describes(self, case: Case, info: BackendInfo) -> bool:
+        """Is this one of the instances that the entry says go wrong, as far as an instance alone tells?"""
+        broken, accepted = case.inst.rule is not None, Verdict.WRONGLY_ACCEPTED.value
+        return (
+            (accepted in self.verdicts if broken else self.verdicts != (accepted,))
+            and any(fnmatchcase(info.name, b) for b in self.backends)
+            and any(fnmatchcase(f"{case.inst.dialect}/{case.inst.op}", o) for o in self.ops)
+            and self._fits(case, info)
+            and self._told(case)
         )
 
     @cached_property

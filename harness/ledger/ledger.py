@@ -21,6 +21,8 @@ from harness.ledger.entry import LedgerEntry
 from harness.ledger.folders import Folder
 from harness.workers.info import BackendInfo
 
+ENOUGH = 8  # instances that an entry without one describes: from then on it is stale if none of them went wrong
+
 
 class Listed:
     """The differences of an op version and a backend that its instances tell before they are asked.
@@ -87,7 +89,7 @@ class Ledger:
 
     def add(self, entries: Iterable[LedgerEntry]) -> None:
         """More entries, tried after those there are.  Raises FormatError for an id that is taken."""
-        for cached in ("by_id", "_by_op", "_ordered"):
+        for cached in ("by_id", "_by_op", "_ordered", "_watched"):
             self.__dict__.pop(cached, None)
         there = {e.id: e.source for e in self.entries}
         for e in entries:
@@ -174,13 +176,25 @@ class Ledger:
     def _ordered(self) -> list[LedgerEntry]:
         return sorted(self.entries, key=lambda e: e.kind_of != "known")
 
+    @cached_property
+    def _watched(self) -> list[LedgerEntry]:
+        return [e for e in self.entries if e.own and e.instance is None and e.kind_of == "known"]
+
+    def saw(self, case: Case, info: BackendInfo) -> None:
+        """A backend has answered for an instance: count it for the entries of a user's list that describe it and have
+        no instance of their own."""
+        for e in self._watched:
+            if e.drawn < ENOUGH and e.describes(case, info):
+                e.drawn += 1
+
     def unused(
         self, keys: Iterable[str], backends: Iterable[BackendInfo], replayed: Container[str] | None = None
     ) -> list[str]:
         """Ids of known differences that a run over these op versions and backends did not meet.  Of a backend that does
         not take the instance of an entry, or its models, nothing is known.
 
-        replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted."""
+        replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted.  An
+        entry of a user's list that has no instance is not met if it describes ``ENOUGH`` of those that were asked."""
         keys, backends = list(keys), list(backends)
         for b in backends:
             self.read_for(b)
@@ -203,7 +217,11 @@ class Ledger:
             if e.kind_of == "known"
             and not e.hits
             and not (e.neighbours or e.intermittent)
-            and (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
+            and (
+                e.drawn >= ENOUGH
+                if e.own and e.instance is None
+                else (replayed is None or (e.instance is not None and e.instance.dumps() in replayed))
+            )
             and e.concerns(keys, took(e))
         ]
 

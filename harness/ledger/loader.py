@@ -20,6 +20,7 @@ from pathlib import Path
 from harness.ledger.files import files, read
 from harness.ledger.folders import listed
 from harness.ledger.ledger import Ledger
+from harness.ledger.own import own_entries
 from harness.workers.info import BackendInfo
 
 
@@ -35,10 +36,14 @@ def folders() -> list[Path]:
     return list(dict.fromkeys(out))
 
 
-def load_ledger(places: Iterable[Path] | None = None, backends: Iterable[BackendInfo] | None = None) -> Ledger:
+def load_ledger(
+    places: Iterable[Path] | None = None,
+    backends: Iterable[BackendInfo] | None = None,
+    own: Iterable[Path] = (),
+) -> Ledger:
     """The list in ``places``, those beside the dialects by default.  backends: of the folders in ``folders.toml``,
-    only those that speak of these are read, and others once the ledger is asked about their backends.  Raises
-    FormatError naming file, line, entry and field."""
+    only those that speak of these are read, and others once the ledger is asked about their backends.  own: files of a
+    user's lists, tried after ours.  Raises FormatError naming file, line, entry and field."""
     ledger = Ledger()
     for place in places if places is not None else folders():
         for path in files(place):
@@ -48,4 +53,5 @@ def load_ledger(places: Iterable[Path] | None = None, backends: Iterable[Backend
         ledger.read_all()
     for info in backends or ():
         ledger.read_for(info)
+    ledger.add(own_entries(own))
     return ledger

@@ -19,6 +19,7 @@ from harness.engine.run_records import RunTotals, end
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.ledger.own import own_entries, own_files
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 from harness.workers.pool import BackendHandle
@@ -39,6 +40,9 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption("--backend-python", metavar="PATH", help="run the backends in this Python")
     group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
+    group.addoption(
+        "--known", action="append", default=[], metavar="FILE", help="known differences of your own; repeatable"
+    )
     group.addoption("--evidence", default=".opconform/failures", metavar="DIR", help="folders of failures go here")
     group.addoption("--records", metavar="FILE", help="also write records (one file per pytest-xdist worker)")
 
@@ -102,6 +106,11 @@ class Bench:
         self._engines: dict[str, Engine] = {}
         self._evidence: Evidence | None = None
         self._told: list[str] = []  # backends in the latest header
+        try:
+            self.known = own_files(config.getoption("--known"), config.rootpath)
+            own_entries(self.known)
+        except OpconformError as e:
+            raise pytest.UsageError(f"--known: {one_line(e)}") from None
 
     def names_for(self, fmt: str) -> list[str]:
         """Backends to test a format on; raises UsageError for an unknown one."""
@@ -137,7 +146,7 @@ class Bench:
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
             if self.ledger is None:
-                self.ledger = load_ledger(backends=[])
+                self.ledger = load_ledger(backends=[], own=self.known)
             self.ledger.read_for(self.handle(name).info)
             option = self.config.getoption
             self._engines[name] = Engine(

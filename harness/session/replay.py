@@ -100,18 +100,31 @@ def _valid(inst: Instance) -> bool:
     return True
 
 
-def replay(inst: Instance, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
-    """Judge one instance again on some backends (all that fit, if none is named).  Raises UsageError when the reference
-    itself cannot evaluate it."""
+def replay(
+    inst: Instance,
+    names: Sequence[str],
+    place: Place = HERE_ONLY,
+    explain: bool = True,
+    known: Sequence[Path] = (),
+) -> list[Result]:
+    """Judge one instance again on some backends (all that fit, if none is named).  explain: by the known differences;
+    known: files of the user's own lists.  Raises UsageError when the reference itself cannot evaluate it."""
     case = usable(inst)
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        engine = Engine(handles, ledger=load_ledger(backends=[h.info for h in handles]) if explain else None)
+        ledger = load_ledger(backends=[h.info for h in handles], own=known) if explain else None
+        engine = Engine(handles, ledger=ledger)
         twice = bench.two_runs(engine.ledger)
         return [twice(r, engine.infos[r.backend]) for r in engine.judge([case])]
 
 
-def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY, explain: bool = True) -> list[Result]:
+def replay_neighbours(
+    path: Path,
+    names: Sequence[str],
+    place: Place = HERE_ONLY,
+    explain: bool = True,
+    known: Sequence[Path] = (),
+) -> list[Result]:
     """Judge the instance of a ``neighbours.json`` beside the others in one model, after the models before it.  Raises
     UsageError and FormatError."""
     instances, at, earlier = load_neighbours(path)
@@ -119,7 +132,7 @@ def replay_neighbours(path: Path, names: Sequence[str], place: Place = HERE_ONLY
     case = cases[at]
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
-        ledger = load_ledger(backends=[h.info for h in handles]) if explain else None
+        ledger = load_ledger(backends=[h.info for h in handles], own=known) if explain else None
         twice = bench.two_runs(ledger)
         return [twice(judge_beside(h, i := h.info, case, cases, ledger, prior_models), i) for h in handles]
 

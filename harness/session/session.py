@@ -38,7 +38,7 @@ class Plan:
     """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
     runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed.  sensitivity: plant
     faults into so many instances per op version and element type, 0 for none.  saved: replay the saved instances
-    first.  reach: count the reach goals that the cases meet."""
+    first.  reach: count the reach goals that the cases meet.  known: files of the user's own lists."""
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
@@ -54,6 +54,7 @@ class Plan:
     sensitivity: int = 0
     saved: bool = True
     reach: bool = False
+    known: Sequence[Path] = ()
 
 
 @dataclass
@@ -134,7 +135,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             raise UsageError(f"{whom} models of {' '.join(sorted(asked))}; `opconform list backends` tells why")
         prior_models = resumed(path, partial(_asked, handles), kind_of)
         writer.write({**_header(plan, handles), "missing": bench.missing})
-        ledger = load_ledger(backends=[h.info for h in handles])
+        ledger = load_ledger(backends=[h.info for h in handles], own=plan.known)
         evidence = Evidence(
             bench.spare,
             plan.out / "failures",
@@ -206,8 +207,10 @@ def _until(work: Any, seconds: float | None) -> Any:
 
 def identity(plan: Plan) -> dict[str, Any]:
     """What two plans must have in common for one to go on with the other's records: part of the header of a run."""
+    own = {"known": list(map(str, plan.known))} if plan.known else {}
+    how = {"cases": plan.cases, "draws": plan.draws, "invalid": plan.invalid, **own}
     return {
-        "selection": {**plan.selection.to_json(), "cases": plan.cases, "draws": plan.draws, "invalid": plan.invalid},
+        "selection": {**plan.selection.to_json(), **how},
         "seed": plan.seed,
         "asked": list(plan.names),
         "place": asdict(plan.place),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from harness.cli.options import backend, placed
+from harness.cli.options import backend, known, known_files, placed
 from harness.cli.output import MISMATCH, OK, say
 from harness.core.errors import UsageError
 from harness.core.escape import one_line, shell
@@ -17,6 +17,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     v.add_argument("case", metavar="CASE", help="instance.json, its folder, neighbours.json, or onnx/Conv/11@17#0.5")
     backend(v)
+    known(v)
     v.add_argument("--raw", action="store_true", help="ignore the known differences")
 
 
@@ -27,11 +28,12 @@ def run(args: argparse.Namespace) -> int:
     from harness.engine.case_record import NEIGHBOURS
     from harness.session import replay, terminal
 
+    own = known_files(args)
     if Path(args.case).name == NEIGHBOURS:
-        judged = replay.replay_neighbours(Path(args.case), args.backend, placed(args), explain=not args.raw)
+        judged = replay.replay_neighbours(Path(args.case), args.backend, placed(args), not args.raw, own)
     else:
         inst = replay.find_case(args.case)
-        judged = replay.replay(inst, args.backend, placed(args), explain=not args.raw)
+        judged = replay.replay(inst, args.backend, placed(args), not args.raw, own)
     if not judged:
         raise UsageError(f"no backend here takes the models of {args.case}; `opconform list backends` tells why")
     votes = {j.backend: j.verdict.value for j in judged}
