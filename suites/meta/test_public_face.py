@@ -15,7 +15,17 @@ import opconform
 from harness.core.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLIC = ["Backend", "Instance", "Tolerance", "__version__", "instances"]
+PUBLIC = [
+    "Backend",
+    "Conformance",
+    "Instance",
+    "NonConformance",
+    "Tolerance",
+    "__version__",
+    "check",
+    "conforms",
+    "instances",
+]
 
 
 def test_public_names_are_those_documented() -> None:

@@ -1,0 +1,1 @@
+"""Python callables judged as kernels of one op: ``opconform.check`` and ``opconform.conforms``."""
