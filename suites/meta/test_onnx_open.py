@@ -240,3 +240,37 @@ def answered(case: Case, outputs: list) -> Verdict:
     """On outputs of a backend that no known difference names."""
     told = [Outcome(Status.VALUE, outputs)]
     return judge_case(case, BackendInfo("somebody's", "1"), told, load_ledger()).verdict
+
+
+@pytest.mark.parametrize("version", [11, 12, 13])
+def test_a_min_above_max_is_open_until_clip_13_states_an_order(version: int) -> None:
+    """ "When 'min' is greater than 'max'" is a sentence of version 13; the absent max of 12 is the largest finite value."""
+    scalars = {"input": 0.0, "min": 3.0, "max": 2.0}
+    tensors = {n: {"dtype": "f32", "shape": [], "values": [v]} for n, v in scalars.items()}
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": "Clip",
+            "version": version,
+            "opset": version,
+            "outs": 1,
+            "attrs": {},
+            "args": tensors,
+        }
+    )
+    stated = Verdict.MISMATCH if version == 13 else Verdict.AMBIGUOUS
+    case = fill(dialect.version_of(inst), inst)
+    for got, verdict in ((2.0, Verdict.AGREE), (3.0, stated), (0.0, Verdict.MISMATCH)):
+        outcome = Outcome(Status.VALUE, [np.array(got, np.float32)], "run")
+        assert judge_case(case, BackendInfo("x"), [outcome]).verdict is verdict
+    upto_inf = replace(case.inst, args={n: a for n, a in case.inst.args.items() if n != "max"})
+    upto_inf.args["min"] = Arg(F32, (), values=(np.inf,))
+    case = fill(dialect.version_of(upto_inf), upto_inf)
+    for got in (np.float32(np.inf), np.finfo(np.float32).max):
+        outcome = Outcome(Status.VALUE, [np.array(got, np.float32)], "run")
+        assert judge_case(case, BackendInfo("x"), [outcome]).verdict in (
+            Verdict.AGREE,
+            Verdict.AMBIGUOUS,
+            Verdict.UNINFORMATIVE,
+        )

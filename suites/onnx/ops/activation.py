@@ -111,7 +111,27 @@ def _open_end(call: Call) -> str | None:
     return gathered(underspecified(why, at), meant)
 
 
-op("Clip", s.clip, since=11, until=12, x="input", lo=Limit("min", -1), hi=Limit("max", 1))
+def _empty_interval(call: Call) -> str | None:
+    """Clip-11 and -12 say nothing of a min above max; Clip-13 says max, with a sentence of its own."""
+    args, params = call.version.decode(call)
+    meant, x, low, high = s.clip.underspecified(args, params), args["x"], args.get("lo"), args.get("hi")
+    if low is None or high is None:
+        return meant
+    crossed = np.broadcast_to(np.greater(low, high), x.shape)
+    why = "min is greater than max: the interval is empty, and no order of the two bounds is stated"
+    return gathered(underspecified(why, crossed, *(np.broadcast_to(v, x.shape) for v in (high, low))), meant)
+
+
+op(
+    "Clip",
+    s.clip,
+    Checks(ambiguous=_empty_interval),
+    since=11,
+    until=12,
+    x="input",
+    lo=Limit("min", -1),
+    hi=Limit("max", 1),
+)
 op("Clip", s.clip, Checks(ambiguous=_open_end), since=13, x="input", lo="min", hi="max")
 
 
