@@ -186,11 +186,13 @@ def scale_of_another_row(g: Given) -> Outputs:
         if a.shape != due.shape or a.dtype != e.value.dtype or not np.isfinite(a).all():
             return False
         for at in np.ndindex(*due.shape[:-1]):
-            basis = np.stack([due[at], *sums], 1)
-            by, *_ = np.linalg.lstsq(basis, a[at].astype(np.float64), rcond=None)
-            left = np.abs(a[at] - basis @ by)
-            fit = 1e-12 * np.abs(a[at]).max(initial=0.0)  # the error of the fit itself, also where 0 is due
-            if (left > 4 * bound[at] * max(1.0, abs(by[0])) + 1e-6 * np.abs(a[at]) + fit).any():
+            basis, row = np.stack([due[at], *sums], 1), a[at].astype(np.float64)
+            fit = 1e-12 * np.abs(row).max(initial=0.0)  # the error of the fit itself, also where 0 is due
+            room = 4 * bound[at] + 1e-6 * np.abs(row) + fit
+            weight = 1 / np.where((room > 0) & np.isfinite(room), room, 1.0)  # the error of one element moves no other
+            by, *_ = np.linalg.lstsq(basis * weight[:, None], row * weight, rcond=None)
+            left = np.abs(row - basis @ by)
+            if (left > 4 * bound[at] * max(1.0, abs(by[0])) + 1e-6 * np.abs(row) + fit).any():
                 return False
         return True
 

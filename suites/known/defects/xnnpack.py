@@ -31,8 +31,9 @@ def argument_reduced_once(g: Given) -> Outputs:
     function meets what is left of the argument outside its range, where it grows in proportion; from 1e14 on its powers
     overflow, and anything comes of finite arguments."""
     x = np.abs(g["x"].astype(np.float64))
-    # where it is small the polynomial and its scale are rounded apart: one and a half ulp of 1
-    off = np.where(x <= 1e4, 3 * 2.0**-24 + 2.0**-24 * x, np.where(x <= 1e14, 16 * 2.0**-24 * x, np.inf))
+    # where it is small the polynomial and its scale are rounded apart: two ulp of 1 (measured: 3.83 * 2**-24 for cos of
+    # arguments near 0, 3.21 * 2**-24 + |x| * 2**-24 between 0.5 and 1, six million arguments up to 4)
+    off = np.where(x <= 1e4, 4 * 2.0**-24 + 2.0**-24 * x, np.where(x <= 1e14, 16 * 2.0**-24 * x, np.inf))
     return [Near(g.expected[0].value, np.where(np.isfinite(x), off, 0))]
 
 
