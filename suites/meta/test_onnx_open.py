@@ -244,7 +244,7 @@ def answered(case: Case, outputs: list) -> Verdict:
 
 @pytest.mark.parametrize("version", [11, 12, 13])
 def test_a_min_above_max_is_open_until_clip_13_states_an_order(version: int) -> None:
-    """ "When 'min' is greater than 'max'" is a sentence of version 13; the absent max of 12 is the largest finite value."""
+    """Version 13 alone says what a min above max gives; the absent max of a float is its largest finite value."""
     scalars = {"input": 0.0, "min": 3.0, "max": 2.0}
     tensors = {n: {"dtype": "f32", "shape": [], "values": [v]} for n, v in scalars.items()}
     inst = Instance.from_json(
