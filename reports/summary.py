@@ -6,6 +6,7 @@ records of everything that did not agree (up to a limit that is told), and the s
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -40,7 +41,8 @@ class Summary:
     key -> backend -> what computed an instance -> number of instances, of those that were asked.  cases:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
-    sentences about the records themselves (cut short, repeated, interrupted)."""
+    sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
+    outcomes are unsupported."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class Summary:
     notes: list[str] = field(default_factory=list)
     elapsed: float = 0.0
     interrupted: bool = False
+    gaps: Counter[str] = field(default_factory=Counter)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -92,6 +95,21 @@ class Summary:
         """Judged outcomes, one per instance and backend: not those that are unsupported, say too little to count, or
         have no verdict."""
         return sum(n for v, n in self.totals.items() if v in JUDGED)
+
+    @property
+    def nothing_judged(self) -> str:
+        """Why nothing was judged, in words; empty where something was."""
+        if self.judged or self.undecided:
+            return ""
+        told = ", ".join(f"{n:,} {v}" for v, n in self.unjudged.items())
+        if told:
+            why = "; ".join(f"{text} ({n:,})" for text, n in self.gaps.most_common(3))
+            return f"nothing was judged: {told}" + (f"; most often {why}" if why else "")
+        claims = {name: (info.get("info") or {}).get("claims") for name, info in self.backends.items()}
+        stated = "; ".join(f"{name} claims {json.dumps(c)}" for name, c in claims.items() if c)
+        return "nothing was judged: no instance that was asked for is within the claims" + (
+            f"; {stated}" if stated else ""
+        )
 
     @property
     def unjudged(self) -> dict[str, int]:
@@ -251,6 +269,7 @@ class _Reader:
                 for name in r.get("unused") or ():
                     _listed(self.s.known, {"id": name})
                 self.s.beside.update(r.get("beside") or {})
+                self.s.gaps.update(r.get("gaps") or {})
             elif kind in _HANDLERS:
                 with reading(f"{path}: a {kind!r} record"):
                     _HANDLERS[kind](self, r, run)

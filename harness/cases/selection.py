@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.core.errors import UsageError
 from harness.declare import OpVersion, registry
 from harness.generate.draw_engines import mix
+from harness.workers.claims import EVERYTHING, Claims
 
 
 @dataclass
 class Selection:
     """What the user asked for.  opset: build at exactly this opset, with the versions in force there.
 
-    ops: patterns on the op's name (``Conv``, ``Reduce*``), ``dialect/op`` or ``dialect/op/version``.
-    shard: (i, n), 1-based."""
+    ops: patterns on the op's name (``Conv``, ``Reduce*``), ``dialect/op`` or ``dialect/op/version``.  without: the
+    same, of ops that are left out.  shard: (i, n), 1-based.  claims: instances beyond them are neither drawn nor
+    counted."""
 
     dialects: Sequence[str] = ()
     opset: Any = None
@@ -25,6 +27,8 @@ class Selection:
     families: Sequence[str] = ()
     shard: tuple[int, int] = (1, 1)
     extra: dict[str, Any] = field(default_factory=dict)
+    without: Sequence[str] = ()
+    claims: Claims = EVERYTHING
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -33,6 +37,8 @@ class Selection:
             "ops": list(self.ops),
             "families": list(self.families),
             "shard": list(self.shard),
+            **({"without": list(self.without)} if self.without else {}),
+            **({"claims": self.claims.to_json()} if self.claims else {}),
             **self.extra,
         }
 
@@ -59,6 +65,10 @@ def versions(sel: Selection) -> list[OpVersion]:
             if not any(matches(v.key, pattern) for v in out):
                 raise UsageError(f"no op matches {pattern!r}{registry.near(pattern, sorted({v.op for v in out}))}")
         out = [v for v in out if any(matches(v.key, p) for p in sel.ops)]
+    for pattern in sel.without:
+        if not any(matches(v.key, pattern) for v in out):
+            raise UsageError(f"no op matches {pattern!r}{registry.near(pattern, sorted({v.op for v in out}))}")
+    out = [v for v in out if not any(matches(v.key, p) for p in sel.without)]
     if sel.families:
         known = {v.family for v in out}
         for f in sel.families:
@@ -110,26 +120,30 @@ def units(
     done: set[tuple[str, Any, int]] | None = None,
     endless: bool = False,
     top: Any = None,
+    claims: Callable[[OpVersion], Claims] = lambda _: EVERYTHING,
 ) -> Iterator[Unit]:
     """Work units in rounds, so that every op is reached early.
 
     cases: per op version.  The units of a version are spread over the opsets at which it is in force, the ends
-    favoured.  top: the newest opset that all backends know.  done: names of units to leave out (resume)."""
+    favoured.  top: the newest opset that all backends know.  done: names of units to leave out (resume).  claims: op
+    versions and opsets beyond them are left out."""
+    asked = [(v, claims(v)) for v in chosen]
+    asked = [(v, c) for v, c in asked if c.takes(v.key) and c.opsets_of(v.opsets if opset is None else [opset])]
     first = 0
-    while chosen and (endless or first < cases):  # a shard may be empty
+    while asked and (endless or first < cases):  # a shard may be empty
         count = UNIT if endless else min(UNIT, cases - first)
-        at = [(v, opset_at(v, first // UNIT, opset, top)) for v in chosen]
+        at = [(v, opset_at(v, first // UNIT, opset, top, c)) for v, c in asked]
         for v, o in sorted(at, key=lambda x: str(x[1])):
             if done is None or (v.key, o, first) not in done:
                 yield Unit(v, o, first, count)
         first += UNIT
 
 
-def opset_at(v: OpVersion, turn: int, fixed: Any = None, top: Any = None) -> Any:
+def opset_at(v: OpVersion, turn: int, fixed: Any = None, top: Any = None, claims: Claims | None = None) -> Any:
     """Opset of the turn-th unit of a version: the newest that all backends know, the first, the last, then any."""
     if fixed is not None:
         return fixed
-    r = v.opsets
+    r = v.opsets if claims is None else claims.opsets_of(v.opsets)
     ends = known(r, top)[-1], r[0], r[-1]
     return ends[turn % 4] if turn % 4 < 3 else r[mix(hash_key(v.key) + turn) % len(r)]
 

@@ -32,6 +32,8 @@ def close(out: Path, records: list[Path], baseline: Any, missing: dict[str, str]
         raise stopped
     if s.interrupted:
         note("stopped before the end; the same command goes on from here")
+    elif s.nothing_judged:
+        note(s.nothing_judged)
     return exit_code(s)
 
 
@@ -39,7 +41,7 @@ def exit_code(s: Any) -> int:
     """The exit code of a run, or of records of one: the one place that says what fails it."""
     if not s.clean:
         return MISMATCH
-    return USAGE if s.interrupted else OK
+    return USAGE if s.interrupted or s.nothing_judged else OK
 
 
 def figures(s: Any) -> list[str]:

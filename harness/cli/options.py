@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ def selection(v: argparse.ArgumentParser) -> None:
     )
     g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
+    g.add_argument("--exclude-op", action="append", default=[], metavar="PATTERN", help="without these ops")
+    from harness.cases.wanted import OPTIONS
+
+    for flag, how in OPTIONS.items():
+        g.add_argument(flag, **how)
 
 
 def backend(v: Any) -> None:
@@ -166,8 +172,10 @@ def shard(text: str) -> tuple[int, int]:
 def selected(args: argparse.Namespace) -> Any:
     """The op versions that the options select."""
     from harness.cases.selection import Selection, parse_opset
+    from harness.cases.wanted import asked_for
 
     sel = Selection(list(args.dialect), None, list(args.op), list(args.family), getattr(args, "shard", (1, 1)))
+    sel.without, sel.claims = list(args.exclude_op), asked_for(partial(getattr, args))
     if args.opset is not None:
         dialect, sel.opset = parse_opset(args.opset)
         if sel.dialects and list(sel.dialects) != [dialect]:

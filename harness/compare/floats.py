@@ -14,7 +14,20 @@ from harness.tolerance import Context, Tolerance, ulp
 from native_ref import DULL, MOST, SMALL, compare
 
 
-def floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> Judgement:
+def floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool, absolute: float = 0.0) -> Judgement:
+    """Floats, within their tolerance and an absolute error that the backend claims beside it."""
+    j = _floats(e, error, a, i, acc, flush)
+    if not absolute or j.verdict is not Verdict.MISMATCH:
+        return j
+    want = e.value if error.exact or e.wide is None else e.wide
+    ulps, bound = error.fixed_ulps, 0.0
+    if ulps is None:
+        bound = error.bound(context(e, acc)) if want is e.wide else 0.0
+    c = compare(a, want, _array(np.asarray(bound) + absolute, want), ulps=ulps or 0.0, flush=flush)
+    return j if c.bad else AGREE if e.wide is None else _dull(e, c)
+
+
+def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> Judgement:
     """Floats: the rounded value for exact classes, else the wide result, cheap bounds first."""
     wide = e.wide
     signed = error.signed_zero

@@ -45,8 +45,10 @@ def judge(
     *,
     acc: Mapping[str, str] | None = None,
     flushes: Sequence[str] = (),
+    absolute: float = 0.0,
 ) -> Judgement:
-    """Judge the outputs of one run.  acc, flushes: what the backend declares of its arithmetic (``BackendInfo``)."""
+    """Judge the outputs of one run.  acc, flushes: what the backend declares of its arithmetic (``BackendInfo``);
+    absolute: the error that it claims for this op beside the tolerance."""
     got = outcome.outputs or ()
     if seen := look(expected, got, flushes):
         return AGREE if seen == 1 else UNINFORMATIVE
@@ -65,7 +67,7 @@ def judge(
     samples: list[np.ndarray] = []
     for i, e in enumerate(expected):
         try:
-            j = _output(e, got[i], i, got, acc, flushes)
+            j = _output(e, got[i], i, got, acc, flushes, absolute)
         except Exception as x:  # a bound that cannot be computed is our defect: no verdict, said aloud
             text = f"output {i}: {type(x).__name__}: {x}"
             return Judgement(Verdict.UNKNOWN, i, "bound", e.error.label, e.error.formula, text)
@@ -87,7 +89,9 @@ def judge(
     return UNINFORMATIVE if says_nothing else AGREE
 
 
-def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str]) -> Judgement:
+def _output(
+    e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str], absolute: float = 0.0
+) -> Judgement:
     want = e.value
     if type(want) is not np.ndarray:
         return _container(e, want, a, i, flushes)
@@ -117,7 +121,7 @@ def _output(e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flu
         return complex(e, error, a, i)
     flush = d.name in flushes
     if d.kind == "f":
-        return floats(e, error, a, i, acc, flush)
+        return floats(e, error, a, i, acc, flush, absolute)
     c = compare(a, want, error.fixed_steps)
     if not c.bad:
         return AGREE

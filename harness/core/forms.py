@@ -306,6 +306,7 @@ RECORDS: dict[str, Form] = {
             "cases": maybe(count),
             "interrupted": maybe(flag),
             "unused": maybe(words),
+            "gaps": maybe(numbers),
             "beside": maybe(table(text)),
         },
     ),

@@ -6,13 +6,15 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from harness.cases.case import Case, draw_case
+from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import Unit
+from harness.cases.wanted import beyond, draw_within
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.engine import joint_failure
@@ -24,6 +26,7 @@ from harness.engine.recheck import Recheck
 from harness.engine.run_records import OnFailure, RunRecords, RunTotals, Sink, UnitCounts
 from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
+from harness.workers.claims import EVERYTHING, Claims, common
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle, wait_all
 
@@ -31,6 +34,7 @@ from harness.workers.pool import BackendHandle, wait_all
 # are new to the backends, so that what one pack teaches serves the next.
 PACK_EARLY, PACK, EARLY = 64, 192, 20_000
 IN_FLIGHT = 3
+UNCLAIMED = Outcome(Status.UNSUPPORTED, None, "load", "not claimed")
 
 
 class Engine:
@@ -39,7 +43,9 @@ class Engine:
     handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
     verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
     progress: called now and then with the summary.  recheck: asks for a wrong answer once more before it counts.
-    reach: count the reach goals that the cases meet, which takes about as long as to draw them.
+    reach: count the reach goals that the cases meet, which takes about as long as to draw them.  wanted: what the user
+    asks for; instances beyond that are neither drawn nor counted, nor are those beyond the claims of all backends.  A
+    backend is asked within its own claims.  None: whatever is given is asked.
     """
 
     def __init__(
@@ -55,11 +61,14 @@ class Engine:
         progress: Callable[[RunTotals], None] | None = None,
         recheck: Recheck | None = None,
         reach: bool = False,
+        wanted: Claims | None = EVERYTHING,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
         self.ledger, self.progress, self.recheck = ledger, progress, recheck
         self.infos = {info.name: info for info in [h.info for h in self.handles]}
+        told = {name: info.claims for name, info in self.infos.items()}
+        self.claims = {name: EVERYTHING if wanted is None else c.both(wanted) for name, c in told.items()}
         self.records = RunRecords(self.handles, self.infos, seed, ledger, sink, on_failure, reach)
         self.summary = self.records.summary
         self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}
@@ -129,13 +138,18 @@ class Engine:
 
     def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
         for u in units:
-            yield (
-                u,
-                [
-                    draw_case(u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
-                    for i in range(u.first, u.first + u.count)
-                ],
+            claims = self.claims_of(u.version.dialect.format)
+            drawn = (
+                draw_within(claims, u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
+                for i in range(u.first, u.first + u.count)
             )
+            cases = [c for c in drawn if c is not None]
+            if cases:
+                yield replace(u, count=len(cases)), cases
+
+    def claims_of(self, fmt: str) -> Claims:
+        """What is outside of the claims of all backends that take models of a format is outside of these."""
+        return common(self.claims[h.name] for h in self._for(fmt))
 
     def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack | None]:
         """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
@@ -185,14 +199,19 @@ class Engine:
         info = self.infos[h.name]
         size = min(info.pack_size(pack.dialect.format), pack.dialect.package_size)
         settled, alone = self._above(info, pack), set[int]()
+        claims = self.claims[h.name]
+        unclaimed = {id(c) for c in pack.cases if beyond(c, claims)} if claims and sources is None else set[int]()
         if info.packs and not settled:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
         learned_support = self.learned_support[h.name]
         quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
         apart = info.isolate_dtypes
-        for job in pack.jobs(h.name, size, self.draws, settled, alone, quarantined, apart, hanging, info.paths_every):
+        left_out = {**settled, **dict.fromkeys(unclaimed, UNCLAIMED)}
+        for job in pack.jobs(h.name, size, self.draws, left_out, alone, quarantined, apart, hanging, info.paths_every):
             h.submit(job)
-        return set(settled)
+        for i in unclaimed:  # not counted
+            pack.outcomes[h.name].pop(i, None)
+        return set(left_out)
 
     @staticmethod
     def _above(info: BackendInfo, pack: Pack) -> dict[int, Outcome]:
@@ -296,6 +315,8 @@ class Engine:
     def _note_verdict(self, judged: Result, votes: dict[str, str]) -> None:
         """Learn from a verdict that is more than agreement, and put it on record."""
         unsupported = judged.verdict is Verdict.UNSUPPORTED
+        if unsupported:
+            self.records.gap(judged)
         if unsupported and judged.case.index < 0 and self.ledger is not None:
             self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if not self.infos[judged.backend].beyond(judged.case.inst.opset):  # else it says nothing about the types

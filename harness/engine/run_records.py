@@ -15,7 +15,7 @@ from harness.cases.result import Result
 from harness.cases.selection import Unit
 from harness.compare import Judgement
 from harness.compare.statistics import Pool
-from harness.core.escape import shell
+from harness.core.escape import one_line, shell
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.case_record import blank, record
 from harness.ledger.ledger import Ledger
@@ -25,12 +25,13 @@ from harness.workers.pool import BackendHandle
 
 Sink = Callable[[dict[str, Any]], None]
 OnFailure = Callable[[Result, dict[str, str]], "dict[str, Any] | None"]
+MOST_GAPS = 200  # reasons that are counted
 POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say together
 
 
 @dataclass
 class RunTotals:
-    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases."""
+    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases.  gaps: why backends called cases unsupported."""
 
     tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     cases: int = 0
@@ -39,6 +40,7 @@ class RunTotals:
     failures: int = 0
     seconds: float = 0.0
     interrupted: bool = False
+    gaps: Counter[str] = field(default_factory=Counter)
 
     def note(self, kind: str, text: str) -> None:
         """Count a problem of the harness itself, and keep the first one of its like as an example."""
@@ -129,6 +131,12 @@ class RunRecords:
         self.cover: dict[str, Cover] = defaultdict(ReachCover if reach else Cover)
         self._sink = sink
         self._told: set[str] = set()  # entries and backends' remarks that the records hold already
+
+    def gap(self, result: Result) -> None:
+        """Count why a backend called a case unsupported."""
+        gaps, why = self.summary.gaps, one_line(f"{result.backend}: {result.outcome.message}")[:200]
+        if why in gaps or len(gaps) < MOST_GAPS:
+            gaps[why] += 1
 
     def unit(self, unit: Unit, counts: UnitCounts, learnt: Mapping[str, dict[str, Any]]) -> None:
         """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One

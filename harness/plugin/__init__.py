@@ -28,6 +28,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     bench = session.config.stash.get(options.BENCH, None)
     if bench is not None:
         bench.finish(exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED))
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == pytest.ExitCode.OK and reporter is not None and summary.nothing_judged(reporter):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # nothing was judged, which is no success
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.cases.case import Case, draw_case
-from harness.cases.selection import known
+from harness.cases.case import Case
+from harness.cases.selection import known, matches
+from harness.cases.wanted import draw_within
 from harness.core.escape import visible
 from harness.core.outcome import Verdict
 from harness.declare import Dialect, OpVersion, registry
@@ -18,6 +19,7 @@ from harness.engine.case_record import paragraph
 from harness.engine.run_records import batch
 from harness.plugin import markers
 from harness.plugin.options import BENCH
+from harness.workers.claims import Claims
 
 
 def collect_file(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -41,7 +43,10 @@ class DialectFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         bench = self.config.stash[BENCH]
         names = bench.names_for(self.dialect.format)
+        without = self.config.getoption("--exclude-op")
         for v in self.dialect.versions.values():
+            if any(matches(v.key, p) for p in without):
+                continue
             for backend in names:
                 item: ConformanceItem = ConformanceItem.from_parent(self, name=f"{v.op}/{v.version}/{backend}")
                 item.version, item.backend = v, backend
@@ -61,13 +66,18 @@ class ConformanceFailure(Exception):
 _last: tuple[Any, list[Case]] | None = None
 
 
-def _cases(v: OpVersion, opset: Any, n: int, seed: int, draws: int, top: Any) -> list[Case]:
-    """Drawn cases with expected results; neighbours share them, since items of one op version follow each other."""
+def _cases(v: OpVersion, opset: Any, n: int, seed: int, draws: int, top: Any, claims: Claims) -> list[Case]:
+    """Drawn cases within the claims, with expected results; neighbours share them, since items of one op version follow
+    each other."""
     global _last
-    opsets = tuple(known(v.opsets, top)) if opset is None else (opset,)
-    key = (v.key, opsets, n, seed, draws)
+    within = claims.opsets_of(v.opsets if opset is None else [opset])
+    opsets = tuple(known(within, top)) if opset is None and within else tuple(within)
+    if not opsets or not claims.takes(v.key):
+        return []
+    key = (v.key, opsets, n, seed, draws, claims)
     if _last is None or _last[0] != key:
-        _last = key, [draw_case(v, _opset(opsets, i), seed, i, draws) for i in range(n)]
+        found = (draw_within(claims, v, _opset(opsets, i), seed, i, draws) for i in range(n))
+        _last = key, [c for c in found if c is not None]
     return _last[1]
 
 
@@ -95,7 +105,10 @@ class ConformanceItem(pytest.Item):
             option("--case-seed"),
             option("--draws"),
             bench.handle(self.backend).info.opset,
+            engine.claims_of(self.version.dialect.format),
         )
+        if not cases:
+            pytest.skip(f"{self.version.key}: nothing of it is claimed or asked for")
         by_opset: dict[Any, list[Case]] = {}
         for c in cases:
             by_opset.setdefault(c.inst.opset, []).append(c)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.wanted import OPTIONS, asked_for
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
 from harness.declare import registry
@@ -30,6 +31,11 @@ def add(parser: pytest.Parser) -> None:
     group = parser.getgroup("opconform", "conformance of operator sets")
     group.addoption("--cases", type=_positive, default=16, metavar="N", help="cases per op version and backend (16)")
     group.addoption("--draws", type=_positive, default=1, metavar="N", help="data draws per model (1)")
+    for flag, how in OPTIONS.items():
+        group.addoption(flag, **how)
+    group.addoption(
+        "--exclude-op", action="append", default=[], metavar="PATTERN", help="without these ops; repeatable"
+    )
     group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
     group.addoption(
         "--backend",
@@ -107,6 +113,10 @@ class Bench:
         self._evidence: Evidence | None = None
         self._told: list[str] = []  # backends in the latest header
         try:
+            self.wanted = asked_for(config.getoption)
+        except OpconformError as e:
+            raise pytest.UsageError(str(e)) from None
+        try:
             self.known = own_files(config.getoption("--known"), config.rootpath)
             own_entries(self.known)
         except OpconformError as e:
@@ -155,6 +165,7 @@ class Bench:
                 draws=option("--draws"),
                 ledger=self.ledger,
                 recheck=Recheck(self.spare, self.ledger),
+                wanted=self.wanted,
             )
         return self._engines[name]
 

@@ -113,7 +113,7 @@ def replay(
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         ledger = load_ledger(backends=[h.info for h in handles], own=known) if explain else None
-        engine = Engine(handles, ledger=ledger)
+        engine = Engine(handles, ledger=ledger, wanted=None)
         twice = bench.two_runs(engine.ledger)
         return [twice(r, engine.infos[r.backend]) for r in engine.judge([case])]
 
@@ -144,7 +144,7 @@ def minimize(
     with Backends(place) as bench:
         evidence = Evidence(bench.spare, folder)
         case = usable(inst)
-        engine = Engine(bench.open([backend], strict=True))
+        engine = Engine(bench.open([backend], strict=True), wanted=None)
         result = next(iter(engine.judge([case])), None)
         if result is None or not result.verdict.bad:
             return None, None

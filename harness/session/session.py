@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.backends import registry as backends
 from harness.cases.selection import Selection, units, versions
+from harness.cases.wanted import beyond
 from harness.core import VERSION
 from harness.core.errors import UsageError
 from harness.core.escape import shell_line
@@ -156,15 +157,29 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             progress=progress,
             recheck=Recheck(bench.spare, ledger),
             reach=plan.reach,
+            wanted=plan.selection.claims,
         )
         for (key, _, first), learnt in prior_models.learnt.items():
             engine.recall(key, first, learnt)
         tops = [i.opset for i in engine.infos.values() if i.opset is not None]
         work = units(
-            chosen, plan.cases, plan.selection.opset, prior_models.done, plan.cases == 0, min(tops, default=None)
+            chosen,
+            plan.cases,
+            plan.selection.opset,
+            prior_models.done,
+            plan.cases == 0,
+            min(tops, default=None),
+            lambda v: engine.claims_of(v.dialect.format),
         )
         instances = corpus.saved(ledger, ops={f"{v.dialect.name}/{v.op}" for v in chosen}) if plan.saved else []
-        old = list(corpus.cases(instances, chosen, plan.selection.opset))
+        old = [
+            (u, c)
+            for u, c in corpus.cases(instances, chosen, plan.selection.opset)
+            if not engine.claims_of(u.version.dialect.format).beyond(c.inst, u.version.schema)
+        ]
+        ledger.lacks.update(
+            (c.inst.id, name) for _, c in old for name, claims in engine.claims.items() if beyond(c, claims)
+        )
         ids = {u.name: c.inst.id for u, c in old}
         ledger.lacks.update((ids[unit], backend) for unit, backend in prior_models.lacks if unit in ids)
         summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in prior_models.done])
@@ -183,6 +198,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
                 elapsed=round(summary.seconds, 3),
                 cases=summary.cases,
                 unused=unused,
+                gaps=dict(summary.gaps.most_common(3)),
                 beside={h.name: h.beside for h in handles if h.beside},
             )
         )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError
 from harness.core.form_check import Form, fields, kind, listed, maybe, that
+from harness.workers.claims import EVERYTHING, Claims, absolute, claims_of, limits
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,14 @@ class BackendInfo:
     name: in records and reports.  version: of the runtime.  formats: of the models that it takes.  family: a name that
     it shares with the backends of the same code.
 
-    Claims.  oldest_opset, opset: the oldest and the newest that it claims (None: nothing said).  dtypes: the element
-    types that it claims (None: all).  validates: does it claim to reject models that break a rule?
+    claims: instances beyond them are neither drawn nor counted.  oldest_opset, opset: the oldest and the newest that it
+    takes (None: nothing said).  dtypes: the element types that it takes (None: all).  Where ``info()`` tells these,
+    they are no claims: an instance beyond may be rejected.  validates: does it claim to reject models that break a
+    rule?
 
     Arithmetic.  acc: {element type: type that sums are kept in}.  flushes: element types whose subnormals it may flush
-    to zero.  cpu: what its processor offers (``harness.workers.worker.processor``), empty where that is not told.
+    to zero.  absolute: {pattern of ops: absolute error of its approximation, beside the tolerance}.  cpu: what its
+    processor offers (``harness.workers.worker.processor``), empty where that is not told.
 
     Handling.  pack: instances for one model, or {format: instances}.  isolate_dtypes: element types whose instances get
     models of their own.  recycle: models after which a fresh process takes over (None: never for that alone).
@@ -40,12 +45,14 @@ class BackendInfo:
     _: KW_ONLY
     formats: tuple[str, ...] = ()
     family: str = ""
+    claims: Claims = EVERYTHING
     oldest_opset: int | None = None
     opset: int | None = None
     dtypes: frozenset[str] | None = None
     validates: bool = True
     acc: Mapping[str, str] = field(default_factory=dict)
     flushes: tuple[str, ...] = ()
+    absolute: Mapping[str, float] = field(default_factory=dict)
     cpu: tuple[str, ...] = ()
     pack: int | Mapping[str, int] = 1
     isolate_dtypes: frozenset[str] = frozenset()
@@ -75,6 +82,11 @@ class BackendInfo:
         """Is this opset below the oldest that it claims?"""
         return self.oldest_opset is not None and isinstance(opset, int) and opset < self.oldest_opset
 
+    def absolute_error(self, dialect: str, op: str) -> float:
+        """The absolute error that it claims for an op beside the tolerance."""
+        names = op, f"{dialect}/{op}"
+        return max((x for p, x in self.absolute.items() if any(fnmatchcase(n, p) for n in names)), default=0.0)
+
     def told(self) -> dict[str, Any]:
         """The part that the first record of a run holds."""
         claims = {
@@ -85,6 +97,8 @@ class BackendInfo:
             "target_dialect": self.target_dialect,
             "known_as": self.known_as,
             "path_kinds": list(self.path_kinds) or None,
+            "claims": self.claims.to_json() or None,
+            "absolute": dict(self.absolute) or None,
         }
         info = {**{k: v for k, v in claims.items() if v is not None}, **self.more}
         return {"version": self.version, "formats": list(self.formats), "python": self.python, "info": info}
@@ -113,6 +127,9 @@ ATTRIBUTES: dict[str, Form] = {
     "family": _TEXT,
     "opsets": maybe(_OPSETS),
     "dtypes": maybe(listed(_DTYPE)),
+    "unsupported_ops": _NAMES,
+    "limits": limits,
+    "absolute": absolute,
     "validates": _YES_OR_NO,
     "acc": that(
         "{dtype: dtype}", lambda x: isinstance(x, dict) and all(d in BY_NAME for row in x.items() for d in row)
@@ -142,10 +159,13 @@ _GREETING = fields(
 )
 
 
-def declared(name: str, greeting: Any) -> BackendInfo:
-    """What the backend called ``name`` declares, from the greeting of its worker (``Server.greeting``).
+def declared(name: str, greeting: Any, more: Mapping[str, Any] | None = None) -> BackendInfo:
+    """What the backend called ``name`` declares, from the greeting of its worker (``Server.greeting``).  more:
+    attributes that take the place of its own.
 
     Raises FormatError that names the attribute, what was expected and what came."""
+    if more and isinstance(greeting.get("attributes"), dict):
+        greeting = {**greeting, "attributes": {**greeting["attributes"], **more}}
     wrong = _GREETING(greeting)
     if wrong is not None:
         place = [p for p in wrong.place if p != "attributes"]
@@ -159,12 +179,14 @@ def declared(name: str, greeting: Any) -> BackendInfo:
         greeting["version"],
         formats=tuple(stated["formats"]),
         family=stated.get("family") or stated["name"],
+        claims=claims_of(stated),
         oldest_opset=facts.pop("oldest_opset", oldest),
         opset=facts.pop("opset", newest),
         dtypes=None if dtypes is None else frozenset(dtypes),
         validates=facts.pop("validates", stated.get("validates", True)),
         acc=stated.get("acc", {}),
         flushes=tuple(stated.get("flushes", ())),
+        absolute=stated.get("absolute", {}),
         cpu=tuple(w for w in greeting.get("cpu", ()) if w not in unused),
         pack=stated.get("pack", 1),
         isolate_dtypes=frozenset(stated.get("isolate_dtypes", ())),

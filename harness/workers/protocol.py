@@ -17,8 +17,12 @@ class Backend(Protocol):
 
     Optional attributes say what the class claims and what its arithmetic does:
 
-    opsets: (oldest, newest) opset that it claims.  It may reject an older model and gets no newer one.
-    dtypes: names of the element types that it claims, such as ("f32", "f16", "i64").
+    opsets: (oldest, newest) opset that it claims.  It gets no other model.
+    dtypes: names of the element types that it claims, such as ("f32", "f16", "i64").  It gets no others.
+    unsupported_ops: patterns of ops that it does not claim, such as ("Loop", "Sequence*").
+    limits: {"max_rank": 4, "empty": False, "static": True, "constant": ["Conv:W"], "int64_as_int32": True}, each
+        optional.
+    absolute: {pattern of ops: absolute error of its approximation}, such as {"Erf": 1e-6}.
     validates: False if it makes no claim to reject models that break a rule.
     acc: {element type: type that sums are kept in}, where that is not f32 for the narrower floats.
     flushes: element types whose subnormals it may flush to zero.

@@ -55,7 +55,7 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
     verdict, message, kind = RUDE[name]
     with backends.create(f"suites.meta.rude_backends:{name}", deadline=0.2) as handle:
         chosen = cases()[: 2 if name == "Hangs" else CASES]
-        judged = list(Engine([handle]).judge(chosen))
+        judged = list(Engine([handle], wanted=None).judge(chosen))  # as in a replay, where claims are not held
     assert len(judged) == len(chosen)
     for j in judged:
         assert j.verdict is verdict, (name, j.verdict, j.outcome.message)
@@ -64,6 +64,13 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
             assert j.judgement.kind == kind
         if verdict is Verdict.UNKNOWN:
             assert j.outcome.status is Status.HARNESS_ERROR
+
+
+def test_what_a_plug_in_does_not_claim_is_not_asked():
+    with backends.create("suites.meta.rude_backends:Narrow") as handle:
+        assert list(Engine([handle]).judge(cases())) == []
+    with backends.create("suites.meta.rude_backends:Wide") as handle:
+        assert len(list(Engine([handle]).judge(cases()))) == CASES
 
 
 def test_words_of_a_backend_are_one_line_and_rule_no_terminal():

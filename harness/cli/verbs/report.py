@@ -31,4 +31,6 @@ def run(args: argparse.Namespace) -> int:
     say(*figures(result.summary))
     for path in (result.html, result.json, result.markdown, result.junit):
         say(path)
+    if result.summary.nothing_judged:
+        note(result.summary.nothing_judged)
     return exit_code(result.summary)

@@ -21,6 +21,9 @@ DECLARED = (
     "family",
     "opsets",
     "dtypes",
+    "unsupported_ops",
+    "limits",
+    "absolute",
     "validates",
     "acc",
     "flushes",
@@ -55,8 +58,9 @@ class Backend:
     forks: may a process that imported the runtime fork?  acc: {dtype: accumulation dtype} if not f32 for the
     narrow ones.  flushes: dtypes whose subnormals it may flush to zero.  unused: words for what the processor offers
     (``processor.WORDS``) that this build of the runtime has no kernels for: it counts as a processor without.
-    opsets: (oldest, newest) that it claims: refusing an older model is no fault, newer ones are not asked.  dtypes: our
-    names of the element types that it claims: refusing a valid instance with others is no fault.  validates: False of
+    Claims, of which nothing beyond is asked.  opsets: (oldest, newest).  dtypes: our names of element types.
+    unsupported_ops: patterns of ops.  limits: {"max_rank", "empty", "static", "constant", "int64_as_int32"}
+    (``harness.workers.claims``).  absolute: {pattern of ops: absolute error of an approximation}.  validates: False of
     one that makes no claim to refuse models that break a rule.
     family: a name that it has in common with the backends that share its code; their opinions count once.
     memory: how the limit of the worker's memory is held: "address-space" (the system refuses more), or "resident" for

@@ -1,0 +1,250 @@
+"""What a backend claims to take, or what a user asks for: instances beyond it are neither drawn nor counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import DType, of
+from harness.core.form_check import Form, Wrong, expected, kind, listed, maybe, that
+from harness.core.instance import Arg, Instance
+
+INT32 = -(1 << 31), (1 << 31) - 1
+ALL_BUT_FIRST = "*"  # of ``constant``: every operand but the first
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The instances that are asked.
+
+    opsets: oldest and newest.  dtypes: element types of operands and of types in attributes; of an operand that can
+    have one type alone nothing needs to be claimed.  unsupported_ops: patterns such as Conv, onnx/Conv, onnx/Conv/11.
+    max_rank: of operands and results.  empty: are there axes of extent 0?  static: are all extents known when the model
+    is loaded?  constant: operands that must be constant, as OP:SLOT with patterns, or ``*`` for all but the first.
+    int64_as_int32: are only those values of i64 and u64 taken that i32 can hold?"""
+
+    opsets: tuple[int, int] | None = None
+    dtypes: frozenset[str] | None = None
+    unsupported_ops: tuple[str, ...] = ()
+    max_rank: int | None = None
+    empty: bool = True
+    static: bool = False
+    constant: tuple[str, ...] = ()
+    int64_as_int32: bool = False
+
+    def __bool__(self) -> bool:
+        return self != Claims()
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that say more than the default."""
+        told = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {
+            k: sorted(v) if isinstance(v, frozenset) else list(v) if isinstance(v, tuple) else v
+            for k, v in told.items()
+        }
+
+    def both(self, other: Claims) -> Claims:
+        """What is within this and another one."""
+        a, b = self.opsets or (1, 1 << 30), other.opsets or (1, 1 << 30)
+        ranks = [r for r in (self.max_rank, other.max_rank) if r is not None]
+        types = [t for t in (self.dtypes, other.dtypes) if t is not None]
+        return Claims(
+            (max(a[0], b[0]), min(a[1], b[1])) if self.opsets or other.opsets else None,
+            reduce(frozenset.__and__, types) if types else None,
+            tuple(dict.fromkeys((*self.unsupported_ops, *other.unsupported_ops))),
+            min(ranks, default=None),
+            self.empty and other.empty,
+            self.static or other.static,
+            tuple(dict.fromkeys((*self.constant, *other.constant))),
+            self.int64_as_int32 or other.int64_as_int32,
+        )
+
+    # -- op versions
+
+    def takes(self, key: str) -> bool:
+        """Is an op version, ``dialect/op/version``, within it?"""
+        dialect, op, _ = key.split("/")
+        names = op, f"{dialect}/{op}", key
+        return not any(fnmatchcase(n, p) for p in self.unsupported_ops for n in names)
+
+    def opsets_of(self, opsets: Sequence[Any]) -> Sequence[Any]:
+        """Those of some opsets that are within it; all, where they are no numbers (MIL)."""
+        if self.opsets is None or not opsets or not isinstance(opsets[0], int):
+            return opsets
+        return [o for o in opsets if self.opsets[0] <= o <= self.opsets[1]]
+
+    # -- instances
+
+    def beyond(self, inst: Instance, schema: Any = None) -> str:
+        """What puts an instance outside, in words; empty of one that is within.  schema: of its op version."""
+        if not self.takes(inst.key):
+            return f"{inst.op} is not claimed"
+        if not self.opsets_of([inst.opset]):
+            return f"opset {inst.opset} is not claimed"
+        for slot, a in _tensors(inst):
+            if self.dtypes is not None and a.dtype.name not in self.dtypes and not _only_type(schema, slot):
+                return f"{slot}: element type {a.dtype.name} is not claimed"
+            if (why := self._of_shape(a.shape)) or (self.static and a.dynamic and (why := "symbolic extents")):
+                return f"{slot}: {why}"
+        if self.static and inst.reruns:
+            return "another run at other extents"
+        if self.dtypes is not None:
+            for name, x in inst.attrs.items():
+                d = of(x) if isinstance(x, np.ndarray) else x
+                if isinstance(d, DType) and d.name not in self.dtypes:
+                    return f"{name}: element type {d.name} is not claimed"
+        return next((f"{s}: an operand at run time" for s in self.to_fix(inst)), "")
+
+    def to_fix(self, inst: Instance) -> list[str]:
+        """The slots whose operands must be constant, and are not."""
+        if not self.constant:
+            return []
+        slots = [
+            s for s, given in inst.args.items() for a in (given if isinstance(given, list) else [given]) if not a.const
+        ]
+        first = next(iter(inst.args), None)
+        return [
+            s
+            for s in dict.fromkeys(slots)
+            if any(
+                s != first if p == ALL_BUT_FIRST else any(fnmatchcase(f"{o}:{s}", p) for o in _ops(inst))
+                for p in self.constant
+            )
+        ]
+
+    def beyond_values(self, given: Iterable[Any], results: Iterable[Any]) -> str:
+        """The same of the data: arrays that are given, and those that the specification expects."""
+        for a in _arrays(results):
+            if why := self._of_shape(a.shape):
+                return f"a result: {why}"
+        for a in _arrays((given, results)) if self.int64_as_int32 else ():
+            if a.dtype.kind in "iu" and a.dtype.itemsize == 8 and a.size and (a.min() < INT32[0] or a.max() > INT32[1]):
+                return "a value that i32 cannot hold"
+        return ""
+
+    @property
+    def of_values(self) -> bool:
+        """Does it depend on data or results?"""
+        return self.max_rank is not None or not self.empty or self.int64_as_int32
+
+    def _of_shape(self, shape: tuple[int, ...]) -> str:
+        if self.max_rank is not None and len(shape) > self.max_rank:
+            return f"rank {len(shape)} is above {self.max_rank}"
+        return "an axis of extent 0" if not self.empty and 0 in shape else ""
+
+
+EVERYTHING = Claims()
+
+
+def common(claims: Iterable[Claims]) -> Claims:
+    """What is outside of all of some claims is outside of this."""
+    out: Claims | None = None
+    for c in claims:
+        out = c if out is None else _either(out, c)
+    return EVERYTHING if out is None else out
+
+
+def _either(a: Claims, b: Claims) -> Claims:
+    opsets = (min(a.opsets[0], b.opsets[0]), max(a.opsets[1], b.opsets[1])) if a.opsets and b.opsets else None
+    return Claims(
+        opsets,
+        None if a.dtypes is None or b.dtypes is None else a.dtypes | b.dtypes,
+        tuple(p for p in a.unsupported_ops if p in b.unsupported_ops),
+        None if a.max_rank is None or b.max_rank is None else max(a.max_rank, b.max_rank),
+        a.empty or b.empty,
+        a.static and b.static,
+        tuple(p for p in a.constant if p in b.constant),
+        a.int64_as_int32 and b.int64_as_int32,
+    )
+
+
+def _ops(inst: Instance) -> tuple[str, ...]:
+    return inst.op, f"{inst.dialect}/{inst.op}", inst.key
+
+
+def _tensors(inst: Instance) -> Iterator[tuple[str, Arg]]:
+    """Slot and argument of each tensor of all runs, those inside sequences and optionals too."""
+
+    def inner(slot: str, a: Arg) -> Iterator[tuple[str, Arg]]:
+        if a.items is None:
+            yield slot, a
+        for x in a.items or ():
+            yield from inner(slot, x)
+
+    for args in (inst.args, *inst.reruns):
+        for slot, given in args.items():
+            for a in given if isinstance(given, list) else [given]:
+                yield from inner(slot, a)
+
+
+def _only_type(schema: Any, slot: str) -> bool:
+    """Can the operand have one element type alone, such as the shape of Reshape?"""
+    found = next((s for s in schema.inputs if s.name == slot), None) if schema is not None else None
+    return found is not None and len(schema.dtypes(found.element)) == 1
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict):
+        yield from _arrays(value.values())
+    elif not isinstance(value, (str, bytes)) and isinstance(value, Iterable):
+        for v in value:
+            yield from _arrays(v)
+
+
+# -- their form in a class, in what a runner declares, and in a file
+
+_COUNT = that("a whole number, 0 or more", lambda v: type(v) is int and v >= 0)
+_FLAG = kind("true or false", bool)
+_OPERAND = that(
+    "OP:SLOT, or * for all but the first", lambda v: isinstance(v, str) and (":" in v or v == ALL_BUT_FIRST)
+)
+_NUMBER = that("a number, 0 or more", lambda v: type(v) in (int, float) and 0 <= v < float("inf"))
+LIMITS: dict[str, Form] = {
+    "max_rank": _COUNT,
+    "empty": _FLAG,
+    "static": _FLAG,
+    "constant": listed(_OPERAND),
+    "int64_as_int32": _FLAG,
+}
+
+
+def limits(value: Any) -> Wrong | None:
+    """The form of ``limits``: an object of which each field is optional, and none has another name."""
+    if not isinstance(value, dict):
+        return expected(f"an object with fields among {' '.join(LIMITS)}", value)
+    for name, v in value.items():
+        if name not in LIMITS:
+            return expected(f"fields among {' '.join(LIMITS)}", name)
+        if wrong := maybe(LIMITS[name])(v):
+            return wrong.inside(name)
+    return None
+
+
+def absolute(value: Any) -> Wrong | None:
+    """The form of ``absolute``: {pattern of ops: absolute error}."""
+    if not isinstance(value, dict):
+        return expected("{op: absolute error}", value)
+    return next((w.inside(op) for op, v in value.items() if (w := _NUMBER(v))), None)
+
+
+def claims_of(stated: dict[str, Any]) -> Claims:
+    """The claims in the attributes of a backend, whose form was checked."""
+    told = {k: v for k, v in (stated.get("limits") or {}).items() if v is not None}
+    opsets, dtypes = stated.get("opsets"), stated.get("dtypes")
+    return Claims(
+        (opsets[0], opsets[1]) if opsets else None,
+        None if dtypes is None else frozenset(dtypes),
+        tuple(stated.get("unsupported_ops") or ()),
+        told.get("max_rank"),
+        told.get("empty", True),
+        told.get("static", False),
+        tuple(told.get("constant", ())),
+        told.get("int64_as_int32", False),
+    )
