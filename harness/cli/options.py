@@ -45,7 +45,11 @@ def selection(v: argparse.ArgumentParser) -> None:
     """Adds the options that select op versions."""
     g = v.add_argument_group("which ops (options may be repeated)")
     g.add_argument(
-        "--dialect", action="append", default=[], metavar="NAME", help="onnx, mil, tflite, nn, passes, rewrites"
+        "--dialect",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="onnx, mil, tflite, nn, passes, rewrites, onnx-graphs",
     )
     g.add_argument(
         "--opset", action=Once, metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite"

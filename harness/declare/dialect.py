@@ -24,7 +24,7 @@ from harness.core.outcome import Model
 from harness.declare.codec import Call
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling, joined
 from harness.declare.expected import Expected, Results
-from harness.declare.interpreter import Watch, fed, run_graph
+from harness.declare.interpreter import Unfolded, Watch, fed, run_graph
 from harness.declare.op_version import OpVersion
 from harness.declare.schema import OpSchema, Slot, load
 from harness.declare.semantics import Semantics
@@ -315,6 +315,10 @@ class Dialect:
 
     def draw(self, key: str, engine: DrawEngine, opset: Any = None) -> Instance:
         return self.versions[key].draw(engine, opset)
+
+    def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded | None:
+        """The nodes of an instance that is a program of another dialect's ops, where they may explain an answer."""
+        return None
 
     # -- hooks: models.  A dialect has to give ``build`` and ``parse``.
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import OpconformError, UsageError
-from harness.core.instance import Arg, Graph, Node
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.declare.codec import Call
+from harness.declare.expected import Expected
 from harness.declare.op_version import OpVersion
 from harness.declare.validation import evaluated
 
@@ -24,6 +25,35 @@ class Ops(Protocol):
     def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion: ...
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]: ...
+
+
+class Unfolded(Protocol):
+    """The nodes of one instance that is a program, for whoever asks them one by one.
+
+    names: of the results of each node, in order.  outputs: names of the outputs of the program.  values: its inputs and
+    constants by name."""
+
+    @property
+    def names(self) -> Sequence[Sequence[str]]: ...
+
+    @property
+    def outputs(self) -> Sequence[str]: ...
+
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+
+    def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
+        """Node ``k`` as an instance of its op, its operands as ``scope`` has them."""
+        ...
+
+    def expected(self, given: Mapping[str, Any]) -> list[Expected]:
+        """What the reference expects of the outputs with these values in place of its own.  Elements that may be
+        anything are open."""
+        ...
+
+    def smaller(self) -> Iterator[Instance]:
+        """Smaller programs of the same kind, those with the fewest nodes first."""
+        ...
 
 
 @contextmanager

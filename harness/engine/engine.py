@@ -45,7 +45,8 @@ class Engine:
     progress: called now and then with the summary.  recheck: asks for a wrong answer once more before it counts.
     reach: count the reach goals that the cases meet, which takes about as long as to draw them.  wanted: what the user
     asks for; instances beyond that are neither drawn nor counted, nor are those beyond the claims of all backends.  A
-    backend is asked within its own claims.  None: whatever is given is asked.
+    backend is asked within its own claims.  None: whatever is given is asked.  attribute: looks for the cause of a bad
+    verdict on a program in its nodes, and gives the verdict that stands.
     """
 
     def __init__(
@@ -62,10 +63,11 @@ class Engine:
         recheck: Recheck | None = None,
         reach: bool = False,
         wanted: Claims | None = EVERYTHING,
+        attribute: Callable[[Result, BackendInfo], Result] | None = None,
     ) -> None:
         self.handles = list(handles)
         self.seed, self.draws, self.invalid = seed, draws, invalid
-        self.ledger, self.progress, self.recheck = ledger, progress, recheck
+        self.ledger, self.progress, self.recheck, self.attribute = ledger, progress, recheck, attribute
         self.infos = {info.name: info for info in [h.info for h in self.handles]}
         told = {name: info.claims for name, info in self.infos.items()}
         self.claims = {name: EVERYTHING if wanted is None else c.both(wanted) for name, c in told.items()}
@@ -128,10 +130,10 @@ class Engine:
         if judged.verdict.bad and self.recheck is not None:
             handle = next(h for h in self.handles if h.name == backend)
             given = asked or case
-            return self.recheck(
+            judged = self.recheck(
                 judged, info, pack.neighbours(backend, given), partial(pack.prior_models, handle, given)
             )
-        return judged
+        return self.attribute(judged, info) if judged.verdict.bad and self.attribute is not None else judged
 
     def _for(self, fmt: str) -> list[BackendHandle]:
         return [h for h in self.handles if fmt in h.info.formats]

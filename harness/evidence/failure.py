@@ -17,6 +17,7 @@ from harness.core.outcome import Verdict
 from harness.engine.case_record import NEIGHBOURS, address, record
 from harness.engine.engine import Engine
 from harness.engine.two_runs import TwoRuns
+from harness.evidence.attribution import Attribution
 from harness.evidence.budget import Budget
 from harness.evidence.minimize import minimize
 from harness.evidence.repro_folder import write_folder
@@ -56,6 +57,7 @@ class Evidence:
         self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
         self.seed, self.recorded, self.two_runs = seed, recorded, two_runs
+        self.attribute = Attribution(handle, self.ledger)
         self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
 
     def __call__(self, result: Result, votes: dict[str, str]) -> dict[str, Any] | None:
@@ -84,7 +86,7 @@ class Evidence:
     def shrink(self, result: Result, budget: Budget) -> Result | None:
         """The same failure on a smaller instance, or None if none was found."""
         case, want = result.case, result.signature
-        engine = Engine([self.handle(result.backend)], ledger=self.ledger)
+        engine = Engine([self.handle(result.backend)], ledger=self.ledger, attribute=self.attribute)
         found: dict[str, Result] = {}
 
         def fails(inst: Instance) -> bool:

@@ -4,7 +4,7 @@ elements (data), while the same failure stays.
 ``fails(instance)`` says whether a candidate still fails in the same way; it is the only thing asked of the outside.
 What is smaller must be as valid as what was drawn: choices that are lowered give valid instances by construction;
 anything else binds to the signature, keeps the stated rules, and keeps what all draws of its kind have in common
-(``invariants``).
+(``invariants``).  A program loses nodes and outputs in place of choices.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 from harness.cases.reruns import args_of, at_run
 from harness.core.instance import Arg, Graph, Instance
 from harness.declare import OpVersion
+from harness.declare.interpreter import Unfolded
 from harness.evidence.budget import Budget, Fails, as_list
 from harness.evidence.invariants import Invariants
 from harness.evidence.shrink_axes import crop, shorten
 from harness.evidence.shrink_choices import shrink_choices
 from harness.evidence.shrink_values import shrink_data
-from harness.generate.recipes import materialize
+from harness.generate.recipes import arrays_of, materialize
 
 
 def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | None = None) -> Instance:
@@ -41,6 +42,8 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         except Exception:  # a candidate that cannot be drawn, built or judged is no smaller failure
             return False
 
+    if _program(version, inst) is not None:
+        return shrink_data(_fewer_nodes(version, inst, check, budget), check, budget)
     best = _fewer_runs(inst, check)
     plain = _usual(best)
     tidy = plain is not best and check(plain)
@@ -62,6 +65,28 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
             best = shrink_data(cropped, valid, budget)
         if not _declares_shapes(best) and not best.reruns:
             best = shorten(best, valid, budget)
+    return best
+
+
+def _program(version: OpVersion, inst: Instance) -> Unfolded | None:
+    """The nodes of an instance that is a program."""
+    if inst.rule is not None or inst.reruns:
+        return None
+    return version.dialect.unfold(inst, arrays_of(inst))
+
+
+def _fewer_nodes(version: OpVersion, best: Instance, check: Fails, budget: Budget) -> Instance:
+    """The program with the fewest nodes and outputs found.  ``check`` judges the reference's answer anew, which shows
+    whether what is left still obeys the rules of its ops."""
+    improved = True
+    while improved and not budget.spent():
+        program, improved = _program(version, best), False
+        for candidate in program.smaller() if program is not None else ():
+            if check(candidate):
+                best, improved = candidate, True
+                break
+            if budget.spent():
+                break
     return best
 
 

@@ -17,6 +17,7 @@ from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.engine.recheck import Recheck
 from harness.engine.run_records import RunTotals, end
+from harness.evidence.attribution import Attribution
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
@@ -166,6 +167,7 @@ class Bench:
                 ledger=self.ledger,
                 recheck=Recheck(self.spare, self.ledger),
                 wanted=self.wanted,
+                attribute=Attribution(self.spare, self.ledger),
             )
         return self._engines[name]
 

@@ -20,6 +20,7 @@ from harness.engine.batching import build
 from harness.engine.case_record import record
 from harness.engine.engine import Engine
 from harness.engine.requery import judge_beside
+from harness.evidence.attribution import Attribution
 from harness.evidence.budget import Budget
 from harness.evidence.failure import Evidence, load_instance, load_neighbours
 from harness.ledger.loader import load_ledger
@@ -113,7 +114,8 @@ def replay(
     with Backends(place) as bench:
         handles = bench.open(names or backends.names(case.version.dialect.format), strict=bool(names))
         ledger = load_ledger(backends=[h.info for h in handles], own=known) if explain else None
-        engine = Engine(handles, ledger=ledger, wanted=None)
+        attribute = Attribution(bench.spare, ledger) if explain else None
+        engine = Engine(handles, ledger=ledger, wanted=None, attribute=attribute)
         twice = bench.two_runs(engine.ledger)
         return [twice(r, engine.infos[r.backend]) for r in engine.judge([case])]
 

@@ -23,6 +23,7 @@ from harness.engine.engine import Engine
 from harness.engine.recheck import Recheck
 from harness.engine.run_records import RunTotals, end
 from harness.engine.two_runs import TwoRuns
+from harness.evidence.attribution import Attribution
 from harness.evidence.failure import Evidence, kind_of
 from harness.ledger import corpus
 from harness.ledger.ledger import Ledger
@@ -156,6 +157,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             on_failure=evidence,
             progress=progress,
             recheck=Recheck(bench.spare, ledger),
+            attribute=Attribution(bench.spare, ledger),
             reach=plan.reach,
             wanted=plan.selection.claims,
         )

@@ -12,6 +12,7 @@ from harness.core.instance import Arg, Instance
 from harness.declare import registry
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
+from suites.programs import ProgramDialect
 
 
 def reseeded(inst: Instance) -> Instance:
@@ -35,8 +36,9 @@ def reseeded(inst: Instance) -> Instance:
 def test_the_same_data_gives_the_same_bytes_whatever_its_seed(name: str) -> None:
     d = registry.dialect(name)
     built = constants = 0
-    for v in list(d.versions.values())[::5]:
-        for i in range(4):
+    some = list(d.versions.values())[::5]
+    for v in some:
+        for i in range(max(4, 40 // len(some))):
             inst = v.draw(Prng(case_seed(41, v.key, i)), v.opsets[-1])
             arrays = arrays_of(inst)
             try:
@@ -47,4 +49,4 @@ def test_the_same_data_gives_the_same_bytes_whatever_its_seed(name: str) -> None
             built += 1
             constants += any(isinstance(a, Arg) and a.const for a in inst.args.values())
     assert built >= 40
-    assert constants > 10 or name in ("passes", "rewrites")  # whose constants stand in the program
+    assert constants > 10 or isinstance(d, ProgramDialect)  # whose constants stand in the program

@@ -1,0 +1,160 @@
+"""What goes wrong in a program is looked for in its nodes, before the program is blamed.
+
+An instance may be a program of another dialect's ops (``Dialect.unfold``).  Where a backend differs on it, each node
+runs alone on the same backend, on the values that the nodes before it gave there, and is judged as an instance of its
+op.  A listed difference or an ambiguity of a node explains the program if the program is right with that node's answer
+put in place of the reference's.  A program whose output is bit for bit what its nodes give, each of them right, is
+right too: then its propagated bound was too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from harness.cases.case import Case
+from harness.cases.result import Result
+from harness.compare import judge
+from harness.core.errors import OpconformError
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.declare import Expected, registry
+from harness.declare.interpreter import Unfolded
+from harness.engine.requery import hanging, job_of
+from harness.engine.verdict import judge_case
+from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
+from harness.workers.pool import BackendHandle
+
+_EXPLAINED = (Verdict.KNOWN, Verdict.AMBIGUOUS)
+_RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
+
+
+@dataclass
+class _Nodes:
+    """What the nodes gave, one after the other.
+
+    scope: values by name.  given: those of nodes whose answer is excused.  told: the results of these nodes.  end: the
+    result of a node that settles the verdict.  whole: did each node give a value?"""
+
+    scope: dict[str, Any]
+    given: dict[str, Any] = field(default_factory=dict)
+    told: list[Result] = field(default_factory=list)
+    end: Result | None = None
+    whole: bool = True
+
+
+class Attribution:
+    """The verdict on a program after its nodes were asked one by one.
+
+    handle: gives a second handle of a backend by name.  ledger: listed differences of single ops."""
+
+    def __init__(self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None) -> None:
+        self.handle, self.ledger = handle, ledger
+
+    def __call__(self, result: Result, info: BackendInfo) -> Result:
+        """The result itself where the instance is no program, or where its nodes explain nothing."""
+        case = result.case
+        if not result.verdict.bad or result.asked is not None or case.inst.rule is not None or not case.draws:
+            return result
+        program = case.version.dialect.unfold(case.inst, case.draws[min(result.draw, len(case.draws) - 1)])
+        if program is None:
+            return result
+        try:
+            with quiet:
+                found = self._ask(program, result, info)
+                return self._settle(program, result, found, info)
+        except OpconformError:  # a node that the reference declines on what came before it
+            return result
+
+    def _ask(self, program: Unfolded, result: Result, info: BackendInfo) -> _Nodes:
+        nodes = _Nodes(dict(program.values))
+        for k, names in enumerate(program.names):
+            inst = program.node(k, nodes.scope)
+            one = Case(registry.version_of(inst), inst, result.case.index)
+            one.hold()
+            got = self._one(one, info)
+            if got is not None and got.verdict is Verdict.UNKNOWN:
+                nodes.end = result
+                return nodes
+            outputs: Sequence[Any] | None = None
+            if got is not None and got.outcome.status is Status.VALUE:
+                outputs = got.outcome.outputs
+                if got.verdict in _EXPLAINED:
+                    nodes.told.append(got)
+                    nodes.given.update(zip(names, outputs or ()))
+                elif got.verdict not in _RIGHT:  # not listed: the minimiser comes down to this node
+                    nodes.end = result
+                    return nodes
+            elif result.verdict is not Verdict.MISMATCH and got is not None:
+                nodes.end = got
+                return nodes
+            if outputs is None:  # it runs only as a part of the program
+                nodes.whole = False
+                assert one.expected is not None
+                outputs = [e.value for e in one.expected[0]]
+            nodes.scope.update(zip(names, outputs))
+        return nodes
+
+    def _one(self, case: Case, info: BackendInfo) -> Result | None:
+        """The verdict on a node; None where it cannot be a model of its own."""
+        try:
+            job = job_of([case], hanging(self.ledger, info)(case))
+        except OpconformError:
+            return None
+        (answer,) = self.handle(info.name).run([job])
+        return judge_case(case, info, [row[0] for row in answer.outcomes][:1], self.ledger)
+
+    def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
+        if nodes.end is not None:
+            return _as_node(result, nodes.end)
+        if result.verdict is not Verdict.MISMATCH:
+            return result
+        got = list(result.outcome.outputs or ())
+        if nodes.whole and len(got) == len(program.outputs):
+            same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
+            if same:
+                return _explained(result, nodes.told)
+        expected, answer = _closed(program.expected(nodes.given), got)
+        judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
+        return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
+
+
+def _as_node(result: Result, node: Result) -> Result:
+    """The verdict on a program that is refused, or that ends the process, as one of its nodes is alone."""
+    if node is result or node.verdict.bad:
+        return result
+    if node.verdict is Verdict.UNSUPPORTED:
+        told = f"{node.case.version.key}: {node.outcome.message}"
+        outcome = Outcome(Status.UNSUPPORTED, None, result.outcome.phase, told, result.outcome.millis)
+        return replace(result, verdict=Verdict.UNSUPPORTED, outcome=outcome, judgement=None)
+    if node.verdict in _EXPLAINED:
+        return _explained(result, [node])
+    return result
+
+
+def _explained(result: Result, told: Sequence[Result]) -> Result:
+    """The program's difference is that of its nodes; that of the first known one, where there are several."""
+    if not told:
+        return replace(result, verdict=Verdict.AGREE, judgement=None)
+    first = next((r for r in told if r.verdict is Verdict.KNOWN), told[0])
+    return replace(result, verdict=first.verdict, known=first.known, ambiguity=first.ambiguity)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """The same type, shape and bits?"""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return a is None and b is None
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _closed(expected: Sequence[Expected], got: Sequence[Any]) -> tuple[list[Expected], list[Any]]:
+    """The answer with open elements as the reference has them."""
+    answer = list(got)
+    for i, (e, a) in enumerate(zip(expected, got)):
+        if e.open is not None and isinstance(a, np.ndarray) and a.shape == e.open.shape and a.dtype == e.value.dtype:
+            answer[i] = np.where(e.open, e.value, a).astype(a.dtype)
+    return list(expected), answer

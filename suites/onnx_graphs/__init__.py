@@ -1,0 +1,56 @@
+"""Random graphs of ONNX ops, at one opset each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.core.dtypes import BF16, F16, F32, F64, I32, I64
+from harness.core.instance import Graph, Instance
+from harness.core.outcome import Model
+from harness.declare import Results
+from harness.declare.interpreter import Watch
+from suites.graphs import GraphDialect, Kind
+from suites.onnx import dialect as onnx
+from suites.rewrites.build import build, text
+
+TYPES = (*(F32,) * 24, F64, F64, F16, F16, I32, I64, I64, BF16)
+BY_DATA = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
+KINDS = {
+    "small": Kind((3, 5), TYPES, BY_DATA),
+    "medium": Kind((6, 10), TYPES, BY_DATA),
+    "large": Kind((11, 15), TYPES, BY_DATA),
+}
+ELEMENTS = ("f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool")
+
+
+class OnnxGraphs(GraphDialect):
+    name = "onnx-graphs"
+    title = "Random graphs of ONNX ops"
+    format = "onnx"
+    opsets = tuple(o for o in onnx.opsets if o >= 7)
+    extension = ".onnx"
+    declares_results = True
+
+    def leave(self, op: str) -> bool:
+        return op == "Constant"  # a constant is drawn as one
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        return self.build_declared(instances, arrays, ())
+
+    def build_declared(
+        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
+    ) -> Model:
+        return build(self.alone(instances), results[0] if results else ())
+
+    def notation(self, inst: Instance) -> str:
+        return text(inst)
+
+    def parse(self, data: Any) -> Graph:
+        return onnx.parse(data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        return onnx.run_model(model, inputs, watch)
+
+
+dialect = OnnxGraphs("suites.onnx_graphs", onnx, KINDS, ELEMENTS)
