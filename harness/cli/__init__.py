@@ -26,6 +26,8 @@ VERBS = (
     "sensitivity",
     "campaign",
     "check_runner",
+    "pack",
+    "judge",
     "replay",
     "minimize",
     "known",

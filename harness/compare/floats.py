@@ -61,8 +61,7 @@ def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> 
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if (c.inf_bad or c.nan_bad) and error.sums:
-        # So it is where our own partial sums left the range of f64: other orders, or fused ones, may have stayed in it.
-        free = ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
+        free = _left_range(ctx, wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if not c.bad and not (flush and c.flushed):
@@ -133,6 +132,19 @@ def _flushed(e: Any, error: Tolerance, a: Any, bound: Any, ulps: float, acc: Any
     free = (np.asarray(a, np.float64) == 0) & (wide == 0) & (np.asarray(e.value, np.float64) != 0)
     a = np.where(free, wide.astype(a.dtype), a)
     return not compare(a, wide, bound, ulps=ulps, signed_zero=True, flush=True).bad
+
+
+def _left_range(ctx: Context, wide: np.ndarray) -> np.ndarray:
+    """Where our own partial sums left the range of f64: other orders, or fused ones, may have stayed in it."""
+    return ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
+
+
+def free_of(error: Tolerance, ctx: Context, wide: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Mask of the elements that may be anything: their bound is infinite, or our partial sums left the range of f64."""
+    free = np.isinf(bound) & np.isfinite(wide)
+    if error.sums and not np.isfinite(wide).all():
+        free = free | _left_range(ctx, wide)
+    return free
 
 
 def _smaller(ctx: Context) -> np.ndarray:

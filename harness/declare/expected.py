@@ -148,6 +148,14 @@ def open_at(call: Call, why: Underspecified, i: int, actual: np.ndarray) -> np.n
     return out
 
 
+def open_mask(call: Call, why: Underspecified, i: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Mask of the elements of output ``i`` of which ``why`` says that there is no single answer, readings or not."""
+    out = np.zeros(shape, bool)
+    for mask, _ in why.masks(i) or ():
+        out |= _carried(call, i, mask)
+    return out
+
+
 def _is_reading(actual: np.ndarray, reading: np.ndarray, within: np.ndarray | float) -> np.ndarray:
     same = (actual == reading) | ((actual != actual) & (reading != reading))
     if not np.any(within):

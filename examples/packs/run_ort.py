@@ -1,0 +1,74 @@
+"""Run a native ONNX pack with plain ONNX Runtime: ``python run_ort.py PACK RESULTS``.
+
+``opconform judge PACK RESULTS`` then gives the verdicts.
+The script needs onnxruntime, numpy and safetensors, nothing of opconform.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from safetensors import deserialize
+
+GAPS = (
+    "NOT_IMPLEMENTED",
+    "Could not find an implementation",
+    "is not currently registered or supported",
+    "No Op registered",
+)
+NARROW = (
+    "bfloat16",
+    "float8",
+    "float4",
+    "int4",
+    "int2",
+    "complex",
+    "optional",
+    "map",
+    "sparse",
+)  # no NumPy arrays for these
+TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
+         "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8"}  # fmt: skip
+options = ort.SessionOptions()
+options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+options.log_severity_level = 4
+
+
+def array(told, tensors):
+    """A tensor or sequence of case.json.  Raises KeyError for a type that NumPy has no name for."""
+    if "sequence" in told:
+        return [array(x, tensors) for x in told["sequence"]]
+    if "strings" in told:
+        return np.array(told["strings"], object).reshape(told["shape"])
+    return np.frombuffer(tensors[told["tensor"]]["data"], TYPES[told["dtype"]]).reshape(told["shape"])
+
+
+pack, results = Path(sys.argv[1]), Path(sys.argv[2])
+outputs, statuses = {}, {}
+for file in sorted(pack.glob("cases/*/case.json")):
+    case, tensors = json.loads(file.read_text()), dict(deserialize((file.parent / "tensors.safetensors").read_bytes()))
+    try:
+        session = ort.InferenceSession(file.parent / case["model"], options, providers=["CPUExecutionProvider"])
+        names = [x.name for x in session.get_outputs()]
+        known = {x.name for x in session.get_inputs()}
+        if any(word in x.type for x in session.get_outputs() for word in NARROW):
+            raise TypeError("an output that NumPy has no array for")
+        for r, run in enumerate(case["runs"]):
+            feeds = {x["name"]: array(x["value"], tensors) for x in run["inputs"] if x["name"] in known}
+            for n, v in zip(names, session.run(names, feeds)):
+                parts = [(f"/{k}", x) for k, x in enumerate(v)] if isinstance(v, list) else [("", v)]
+                outputs.update({f"{case['id']}/{r}/{n}{part}": x for part, x in parts})
+    except (KeyError, TypeError) as e:  # a type or a container that this script does not feed
+        statuses[case["id"]] = {"status": "unsupported", "message": f"run_ort.py: {type(e).__name__}: {e}"}
+    except Exception as e:
+        status = "unsupported" if any(g in str(e) for g in GAPS) else "rejected"
+        statuses[case["id"]] = {"status": status, "message": str(e)}
+
+results.mkdir(parents=True)
+np.savez(results / "outputs.npz", **{k: v.astype(str) if v.dtype == object else v for k, v in outputs.items()})
+told = {"format": "opconform-results-1", "pack": hashlib.sha256((pack / "manifest.json").read_bytes()).hexdigest(),
+        "backend": {"name": "onnxruntime", "version": ort.__version__}, "statuses": statuses}  # fmt: skip
+(results / "results.json").write_text(json.dumps(told))
