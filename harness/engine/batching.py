@@ -246,6 +246,8 @@ def _output_type(first: Expected, again: Sequence[Expected]) -> OutputType | Non
     if not isinstance(value, np.ndarray):
         return None
     shape = value.shape
+    if not again:
+        return OutputType(first.dtype, shape, ())
     others = [e.value.shape for e in again if isinstance(e.value, np.ndarray) and e.value.ndim == value.ndim]
     return OutputType(first.dtype, shape, tuple(i for i, n in enumerate(shape) if any(o[i] != n for o in others)))
 

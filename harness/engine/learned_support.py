@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.cases.case import Case
 from harness.cases.result import Result
@@ -55,6 +56,7 @@ class LearnedSupport:
     def __init__(self, info: BackendInfo, ledger: Ledger | None = None) -> None:
         self.info, self.ledger = info, ledger
         self._listed: dict[str, Listed | None] = {}  # by op version
+        self._names: dict[tuple[Any, ...], tuple[str, ...]] = {}  # of the types of a case
         self._of: defaultdict[str, Knowledge] = defaultdict(Knowledge)
         self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
         self._new: defaultdict[str, Answers] = defaultdict(Answers)  # answers of the unit that is being judged
@@ -65,12 +67,16 @@ class LearnedSupport:
         """Outcomes that need no asking, by id of the case, and the cases that go alone.  sources: by id of the case."""
         settled: dict[int, Outcome] = {}
         alone: set[int] = set()
+        reached: tuple[str, int] | None = None
+        known = Knowledge()
         for c in cases:
             if c.problem:
                 continue
             source = sources[id(c)] if sources is not None else c.version.key
-            known = self._of[source]
-            known.reach(stage(c.index))
+            at = source, stage(c.index)
+            if at != reached:  # cases of one op version stand together
+                reached, known = at, self._of[source]
+                known.reach(at[1])
             if c.inst.rule is not None:
                 if c.index >= 0 and self._deadly(known, c):
                     settled[id(c)] = _unasked("as before: what breaks this rule ends the process")
@@ -87,8 +93,7 @@ class LearnedSupport:
             combination = self._combination(c, source)
             n = known.of(combination, self._below(c))
             passed = n is not None and n.passed > 0
-            lacks = (n is not None and n.gaps >= GAP and n.gaps > n.refused) or known.lacks(combination, LACK)
-            if not passed and c.index % ASK_AGAIN and lacks:
+            if not passed and c.index % ASK_AGAIN and _lacks(known, combination, n):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
             if listed is not None and listed.shuns(c):
@@ -143,8 +148,11 @@ class LearnedSupport:
         return mix(hash_key(case.version.key) + case.index) % ASK_AGAIN != 0
 
     def _combination(self, case: Case, source: str) -> Combination:
-        asked, *types = case.types
-        return "" if asked == source else asked, tuple(map(str, types)), case.inst.opset
+        types = case.types
+        names = self._names.get(types)
+        if names is None:
+            names = self._names[types] = tuple(map(str, types[1:]))
+        return "" if types[0] == source else types[0], names, case.inst.opset
 
     def _below(self, case: Case) -> bool:
         """Is this an opset of which the backend's makers promise nothing?  Other gaps may open at each of those."""
@@ -219,6 +227,11 @@ class LearnedSupport:
     def recall(self, key: str, first: int, answers: Answers) -> None:
         """Take in what an earlier process of the same run learnt from a unit."""
         self._of[key].note(stage(first), answers)
+
+
+def _lacks(known: Knowledge, combination: Combination, n: Count | None) -> bool:
+    """Was the combination, or one of its types, unsupported whenever it was asked?"""
+    return (n is not None and n.gaps >= GAP and n.gaps > n.refused) or known.lacks(combination, LACK)
 
 
 def _sure(seen: Foretold) -> bool:

@@ -153,7 +153,8 @@ class Knowledge:
     def lacks(self, combination: Combination, often: int) -> bool:
         """Has it a type that was unsupported so often, and never passed in any combination?"""
         asked, types, _ = combination
-        return any(self._lacking[asked, d] >= often and (asked, d) not in self._taken for d in types)
+        lacking = self._lacking
+        return bool(lacking) and any(lacking[asked, d] >= often and (asked, d) not in self._taken for d in types)
 
     def likely(self, combination: Combination, few: int) -> bool:
         """Is a combination that was never asked likely to pass: have all of its types passed in others, and so many

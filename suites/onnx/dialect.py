@@ -118,8 +118,10 @@ class Onnx(Dialect):
             for x in _tensors(inst):
                 if not x.const and x.kind == "tensor" and x.shape:
                     x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
-        for x in _tensors(inst):
-            if x.const:
+        for a in inst.args.values():
+            for x in a if type(a) is list else (a,):
+                if not x.const:
+                    continue
                 how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
                 if how > 3:
                     may = builder.encodings(x.dtype, int(inst.opset))
