@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
 import signal
@@ -88,6 +89,7 @@ def _forked() -> None:
 
 _main_thread = threading.main_thread().ident
 timed = _Timed()
+atexit.register(timed.stop)  # else a tick would end the process, once the interpreter has put its handlers away
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
