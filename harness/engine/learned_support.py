@@ -7,7 +7,8 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
   and few combinations of that op version were unsupported, from the first.
 * One that was unsupported ``GAP`` times and never passed is asked only once in ``ASK_AGAIN`` cases; so is each
   with a type that, of this op version, was unsupported ``LACK`` times and never passed in any combination.
-* One that is refused or unsupported now and then goes alone while that happens more often than once in ``SELDOM`` cases.
+* One that is refused or unsupported now and then goes alone while that happens more often than once in ``SELDOM``
+  cases.
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
 * A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
   nothing in that rate.  Once that has come true again and again it is asked only now and then, the less if it ends the

@@ -71,7 +71,17 @@ def test_types_that_lack_are_asked_now_and_then() -> None:
     assert plan(h, case(1)) == "settled"
     assert plan(h, case(ASK_AGAIN)) == "alone"
     h.agreed(case())
-    assert plan(h, case(1)) == "together"
+    assert plan(h, case(1)) == "alone"  # sometimes unsupported: it would fail a model that it shares
+
+
+def test_types_that_are_sometimes_unsupported_go_alone_until_that_is_rare() -> None:
+    h = learned_support()
+    h.agreed(case())
+    answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    assert plan(h, case()) == "alone"
+    for _ in range(SELDOM):
+        h.agreed(case())
+    assert plan(h, case()) == "together"
 
 
 def test_a_type_that_never_passed_in_any_combination_is_a_gap() -> None:
