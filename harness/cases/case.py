@@ -138,7 +138,7 @@ class Case:
         """Elements of the expected results, over all runs."""
         rows = self.expected or ()
         if len(rows) == 1 and len(rows[0]) == 1:  # as most are
-            return getattr(rows[0][0].value, "size", 1)
+            return int(getattr(rows[0][0].value, "size", 1))
         return sum([getattr(e.value, "size", 1) for row in rows for e in row])
 
     @property

@@ -105,7 +105,7 @@ class LearnedSupport:
                 if n is None:
                     trusted = known.likely(combination, FEW)
                 else:
-                    trusted = passed and not (n.refused + n.gaps) * SELDOM > n.asked + n.gaps
+                    trusted = passed and not (n.refused + n.mixed) * SELDOM > n.asked + n.mixed
                 if not trusted:
                     alone.add(id(c))
                 continue

@@ -25,12 +25,14 @@ def stage(index: int) -> int:
 @dataclass(slots=True)
 class Count:
     """passed: answers with a value (for invalid instances: refusals).  gaps: answers "unsupported".  asked: answers
-    that no listed difference foretold.  refused: of those, the refusals; a death counts as several."""
+    that no listed difference foretold.  refused: of those, the refusals; a death counts as several.  mixed: the gaps at
+    opsets where other instances passed, summed up when a stage begins."""
 
     passed: int = 0
     gaps: int = 0
     asked: int = 0
     refused: int = 0
+    mixed: int = 0
 
     def add(self, other: Count) -> None:
         self.passed += other.passed
@@ -127,7 +129,10 @@ class Knowledge:
     def _sum_up(self) -> None:
         self._totals, self._taken, self._lacking = {}, set(), Counter()
         for (asked, types, _), n in self.known.types.items():
-            self._totals.setdefault((asked, types), Count()).add(n)
+            n.mixed = n.gaps if n.passed else 0
+            total = self._totals.setdefault((asked, types), Count())
+            total.add(n)
+            total.mixed += n.mixed
             if n.passed:
                 self._taken.update((asked, d) for d in types)
             for d in set(types) - {"None"} if n.gaps else ():

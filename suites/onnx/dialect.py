@@ -115,11 +115,11 @@ class Onnx(Dialect):
             touch = self._touches[version.key] = _Touch(version)
         self._finish_attrs(version, d, inst, touch)
         if d.chance(self._dynamic_chance):
-            for x in _tensors(inst):
-                if not x.const and x.kind == "tensor" and x.shape:
-                    x.dynamic = tuple([i for i in range(len(x.shape)) if d.bool()])
+            for t in _tensors(inst):
+                if not t.const and t.kind == "tensor" and t.shape:
+                    t.dynamic = tuple([i for i in range(len(t.shape)) if d.bool()])
         for a in inst.args.values():
-            for x in a if type(a) is list else (a,):
+            for x in a if isinstance(a, list) else (a,):
                 if not x.const:
                     continue
                 how = d.int(0, 5)  # 4 and 5: the typed field, a Constant node; else as usual
