@@ -38,7 +38,8 @@ class Summary:
 
     cube: (key, opset, backend, dtype, verdict) -> number of outcomes.  elements: key -> backend -> elements that were
     not judged, all elements, answers to valid instances that were compared, those of them that say too little.  paths:
-    key -> backend -> what computed an instance -> number of instances, of those that were asked.  cases:
+    key -> backend -> what computed an instance -> number of instances, of those that were asked.  labels:
+    how often an instance with a label of its dialect took which kind of path.  cases:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
     sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
@@ -54,6 +55,7 @@ class Summary:
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     elements: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     paths: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    labels: list[dict[str, Any]] = field(default_factory=list)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
@@ -165,6 +167,7 @@ class Summary:
             "elements": self.elements,
             "paths": self.paths,
             "untested_paths": self.untested_paths,
+            "labels": self.labels,
             "bad": self.bad,
             "undecided": self.undecided,
             "unused": self.unused,
@@ -243,6 +246,7 @@ class _Reader:
         self.hits: Counter[str] = Counter()  # verdicts that listed entries explain, by id
         self.elements: dict[str, dict[Named, list[int]]] = defaultdict(dict)
         self.paths: dict[str, dict[Named, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        self.labels: dict[tuple[str, str, Named], Counter[str]] = defaultdict(Counter)
         self.pairs: dict[str, Pairs] = defaultdict(Pairs)  # of features, by op version
         self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
@@ -336,6 +340,9 @@ class _Reader:
             for name, path, n in r.get("paths") or ():
                 if name == backend:
                     self.paths[r["key"]][named][path] += n
+            for name, label, kind, n in r.get("labels") or ():
+                if name == backend:
+                    self.labels[r["key"], label, named][kind] += n
             self.differing += hash(ident) in self.seen_rows
             self.seen_rows.update((hash(ident), *same))
             for dtype, verdict, n in rows:
@@ -415,6 +422,10 @@ class _Reader:
         s.paths = {
             key: {label[named]: dict(n.most_common()) for named, n in by.items()} for key, by in self.paths.items()
         }
+        s.labels = [
+            {"key": key, "label": told, "backend": label[named], "paths": dict(n.most_common())}
+            for (key, told, named), n in sorted(self.labels.items(), key=lambda x: (*x[0][:2], label[x[0][2]]))
+        ]
         for (key, _, _, _, verdict), n in s.cube.items():
             if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
                 s.coverage[key]["uninformative"] += n

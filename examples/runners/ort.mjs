@@ -1,6 +1,6 @@
 // What onnxruntime-node and onnxruntime-web have in common: an ort module -> a runner.
 
-import { serve, Unsupported } from "./protocol.mjs";
+import { Unsupported, serve } from "./protocol.mjs";
 
 // opconform's name of an element type -> that of onnxruntime-common, the typed array that holds it
 const TYPES = {
@@ -20,16 +20,15 @@ const TYPES = {
 };
 const NAMES = Object.fromEntries(Object.entries(TYPES).map(([ours, [theirs]]) => [theirs, ours]));
 const GAPS =
-  /NOT_IMPLEMENTED|Could not find an implementation|not a registered function\/op|No Op registered for|only \*guarantees\* support|Unsupported model IR version|under development|unsupported data type|not supported|fallback to CPU EP has been explicitly disabled/i;
+  /NOT_IMPLEMENTED|Could not find an implementation|not a registered function\/op|No Op registered for|only \*guarantees\* support|Unsupported model IR version|under development|unsupported data type|not supported/i;
 
 /** Words of the runtime -> an error that says whether this is a gap or a refusal. */
 function told(e) {
-  if (e instanceof WebAssembly.RuntimeError) return e;
   const text = String(e?.message ?? e);
   return GAPS.test(text) ? new Unsupported(text) : new Error(text);
 }
 
-export function runner(channel, ort, { name, version, provider, options = {}, claims = {} }) {
+export function runner(ort, { name, version, provider, options = {} }) {
   function made(t) {
     const type = TYPES[t.dtype];
     if (!type) throw new Unsupported(`no tensors of type ${t.dtype}`);
@@ -37,17 +36,15 @@ export function runner(channel, ort, { name, version, provider, options = {}, cl
     return new ort.Tensor(type[0], data, t.shape);
   }
 
-  const runtime = {
+  return serve({
     hello: {
       name,
       version,
       formats: ["onnx"],
-      opsets: [7, 26],
       family: "onnxruntime",
       dtypes: Object.keys(TYPES),
       pack: 16,
-      info: { engine: globalThis.process?.version ?? navigator.userAgent },
-      ...claims,
+      info: { node: process.version },
     },
     async load(bytes) {
       try {
@@ -74,6 +71,5 @@ export function runner(channel, ort, { name, version, provider, options = {}, cl
       });
     },
     release: (session) => session?.release(),
-  };
-  return serve(runtime, channel);
+  });
 }

@@ -3,9 +3,8 @@
 
 import ort from "onnxruntime-node";
 import { runner } from "./ort.mjs";
-import * as stdio from "./stdio.mjs";
 
-await runner(stdio, ort, {
+await runner(ort, {
   name: "onnxruntime-node",
   version: ort.env.versions.node,
   provider: "cpu",

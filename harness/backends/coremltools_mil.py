@@ -291,10 +291,12 @@ class RoundTrip(_Base):
 class Passes(_Base):
     """Graph passes: the header's "passes" (a pipeline name or a list of pass names) run over the program, and what
     they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the last of them changed
-    what it promises to change; the rest of the header stands in ``coremltools_passes.py``."""
+    what it promises to change, False where the header promises nothing ("fires": null); the rest of the header stands
+    in ``coremltools_passes.py``."""
 
     name = "coremltools-passes"
     formats = ("mil-passes",)
+    path_kinds = ("changed", "as written")
 
     def __init__(self) -> None:
         self.passes = sibling("coremltools_passes", __spec__)
@@ -306,12 +308,17 @@ class Passes(_Base):
         if len(now) != len(h["inputs"]):
             raise ValueError(f"the passes left {len(now)} of {len(h['inputs'])} inputs")
         ins = [(a[0], b[0], perm) for a, b, perm in zip(h["inputs"], now, perms)]
-        return run, after, ins, h["outputs"], fired
+        return run, after, ins, h["outputs"], fired, h["fires"] is not None
 
     def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        run, model, ins, names, fired = handle
+        run, model, ins, names, fired, promised = handle
         fed = {new: inputs[old] if perm is None else np.transpose(inputs[old], perm) for old, new, perm in ins}
-        return dict(zip(names, run(model, fed)), fired=np.array(fired))
+        return dict(zip(names, run(model, fed)), fired=np.array(bool(fired and promised)))
+
+    def paths(self, handle: Any) -> dict[str, str]:
+        """Did the passes change what they promise to change?"""
+        names, fired = handle[3], handle[4]
+        return dict.fromkeys(names, "changed" if fired else "as written")
 
     def apply(self, model: bytes) -> tuple[Any, Any, Any]:
         """Run the passes that a plain program names over it.

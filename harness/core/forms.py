@@ -259,6 +259,7 @@ RECORDS: dict[str, Form] = {
             "explained": listed(row("[backend, entry, number]", text, text, count)),
             "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4)),
             "paths": listed(row("[backend, path, number]", text, text, count)),
+            "labels": listed(row("[backend, label, kind of path, number]", text, text, text, count)),
         },
     ),
     "case": fields(

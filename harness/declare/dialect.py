@@ -78,6 +78,8 @@ class Dialect:
     """Can a model tell an attribute that is left out from its default spelled out?"""
     has_booleans: bool = True
     """Has it boolean attributes, or integers for them?"""
+    asks_paths: bool = False
+    """Is each instance asked what computed it, where others are asked now and then?"""
     own: frozenset[str] = frozenset()
     """Public members that a subclass adds, for its own suite."""
 
@@ -245,6 +247,15 @@ class Dialect:
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Last touch on a drawn instance (quantisation, dynamic axes)."""
         return inst
+
+    def own_goals(self, version: OpVersion) -> tuple[str, ...]:
+        """Reach goals of the dialect's own: labels that some instance must bear."""
+        return ()
+
+    def labels(self, inst: Instance) -> tuple[str, ...]:
+        """What the dialect says of an instance beyond its attributes and operands: reach goals, and what computed it is
+        counted for each."""
+        return ()
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Is this instance, number ``index`` of its op version, to be run at other extents too?"""

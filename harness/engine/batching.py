@@ -84,7 +84,7 @@ class Pack:
             feeds = [[feed(c, chunk.model.inputs[k], r) for k, c in enumerate(cases)] for r in range(runs)]
             corrupts_process = bool(quarantined) and any(id(c) in quarantined for c in cases)
             hangs = bool(hanging) and any(id(c) in hanging for c in cases)
-            paths = any(c.index % paths_every == 0 for c in cases)
+            paths = dialect.asks_paths or any(c.index % paths_every == 0 for c in cases)
             out.append(Job(chunk.model, feeds, rebuild, (self, backend, chunk), corrupts_process, hangs, paths))
         self.waiting += len(out)
         return out

@@ -263,7 +263,7 @@ class Engine:
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
                     if outcomes and outcomes[0].path:
-                        counts.paths[name, outcomes[0].path] += 1
+                        counts.took(name, case, outcomes[0].path)
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
                         votes[name] = None
                         counts.agreed(case, name)

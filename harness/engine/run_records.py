@@ -55,13 +55,22 @@ class UnitCounts:
     verdicts: by backend, element type and verdict.  hits: verdicts by backend and id of the entry that explains them.
     elements: by backend, elements that were not judged, all elements, answers to valid instances that were compared,
     and those of them that say too little.  pooled: did it draw from a distribution that is judged over the run?
-    paths: instances by backend and what computed them, of those that were asked."""
+    paths: instances by backend and what computed them, of those that were asked.  labels: the same by a label of the
+    instance (``Dialect.labels``), of the kind of path alone."""
 
     verdicts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str]] = field(default_factory=Counter)
     elements: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0, 0]))
     pooled: bool = False
     paths: Counter[tuple[str, str]] = field(default_factory=Counter)
+    labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def took(self, backend: str, case: Case, path: str) -> None:
+        """Take in what computed an instance."""
+        self.paths[backend, path] += 1
+        kind = path.partition(":")[0]
+        for label in case.version.dialect.labels(case.inst):
+            self.labels[backend, label, kind] += 1
 
     def agreed(self, case: Case, backend: str) -> None:
         """Take in a plain agreement."""
@@ -158,6 +167,7 @@ class RunRecords:
         more = {
             "elements": [[name, *n] for name, n in sorted(counts.elements.items())],
             "paths": [[name, path, n] for (name, path), n in sorted(counts.paths.items())],
+            "labels": [[*which, n] for which, n in sorted(counts.labels.items())],
             "cover": self.cover[key].taken(),
             "learnt": list(alike.values()),
             "pooled": counts.pooled,

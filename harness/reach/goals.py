@@ -33,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
     (operands.givings, operands.givings_met),
     (operands.quantised, operands.quantised_met),
     (data.data, data.data_met),
+    (operands.labels, operands.labels_met),
 )
 
 

@@ -176,3 +176,12 @@ def rules(f: Facts) -> list[str]:
         for found in _NAMED.findall(text):
             names.update(dict.fromkeys(re.findall(r'"([^"]+)"', found)))
     return [f"rule:{name}" for name in names]
+
+
+def labels(f: Facts) -> list[str]:
+    """Goals of the dialect's own."""
+    return list(f.version.dialect.own_goals(f.version))
+
+
+def labels_met(f: Facts, x: Filled) -> tuple[str, ...]:
+    return f.version.dialect.labels(x.case.inst)

@@ -1,7 +1,7 @@
 """Tolerances: what a correct implementation may give, and what the specification leaves open."""
 
 from harness.tolerance.base import Tolerance
-from harness.tolerance.bounded import Bounded, Composed, bounded, composed
+from harness.tolerance.bounded import Bounded, Composed, Propagated, bounded, composed, propagated
 from harness.tolerance.context import Bound, Context
 from harness.tolerance.dot import Dot, accumulates
 from harness.tolerance.exact import Exact, Rounded, copied, exact, rounded
@@ -19,6 +19,7 @@ __all__ = [
     "Context",
     "Dot",
     "Exact",
+    "Propagated",
     "Quantised",
     "Rounded",
     "Statistical",
@@ -33,6 +34,7 @@ __all__ = [
     "default_acc",
     "exact",
     "gamma",
+    "propagated",
     "quantised",
     "rounded",
     "statistical",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,6 +39,21 @@ class Composed(Bounded):
     name: ClassVar[str] = "COMPOSED"
 
 
+@dataclass(frozen=True, eq=False)
+class Propagated(Composed):
+    """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step."""
+
+    name: ClassVar[str] = "PROPAGATED"
+    moves_integers: ClassVar[bool] = True
+
+    def bound(self, ctx: Context) -> Any:
+        return self._bound(ctx)
+
+    def spans(self, ctx: Context) -> Sequence[tuple[Any, Any]]:
+        h, b = np.asarray(ctx.wide, np.float64), np.asarray(self._bound(ctx), np.float64)
+        return [(h - b, h + b)] if ctx.out.kind in "iu" else []
+
+
 def bounded(fn: Bound, formula: str | None = None) -> Bounded:
     """|a - h| <= fn(ctx), an error function of the inputs.  formula: as text; without it, fn's docstring is."""
     return Bounded(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
@@ -46,3 +62,8 @@ def bounded(fn: Bound, formula: str | None = None) -> Bounded:
 def composed(fn: Bound, formula: str | None = None) -> Composed:
     """|a - h| <= fn(ctx), first-order propagation through a chain of roundings.  formula: as of ``bounded``."""
     return Composed(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
+
+
+def propagated(fn: Bound, formula: str) -> Propagated:
+    """|a - h| <= fn(ctx), of floats and integers.  formula: as text."""
+    return Propagated(formula, fn=fn)

@@ -48,7 +48,8 @@ function coverage() {
     list.set(rows);
     fill(summary, dialectCards(rows));
     fill(unsupported, uninformativeTable(), unsupportedTable());
-    fill(paths, pathTable(rows.map((r) => r.key)));
+    const keys = rows.map((r) => r.key);
+    fill(paths, pathTable(keys), labelTable(keys));
     fill(side, ...(state.key ? [opPanel(state.key)] : []));
     el.classList.toggle("open", Boolean(state.key));
     if (!rows.length) fill(list.space, empty("No op version passes these filters."));
@@ -211,6 +212,59 @@ function pathTable(keys) {
               h("td", {}, r.b),
               h("td", {}, r.taken.map(([path, n]) => `${path} ${whole(n)}`).join(", ") || "–"),
               h("td", {}, r.never.map(([, , kind]) => kind).join(", ")),
+            ),
+          ),
+        ),
+      ),
+    ),
+    rows.length > shown.length
+      ? h("p", { class: "dim" }, `and ${whole(rows.length - shown.length)} more, in report.json`)
+      : null,
+  );
+}
+
+// How programs were respelt, and how often a runtime changed the program then.
+function labelTable(keys) {
+  const asked = new Set(keys);
+  const rows = D.labels.filter((r) => asked.has(r.key));
+  if (!rows.length) return null;
+  const shown = rows.slice(0, 2000);
+  return h(
+    "details",
+    { class: "card", id: "labels" },
+    h("summary", {}, "Programs by how they were respelt, and the paths that they took"),
+    h(
+      "div",
+      { class: "scroll" },
+      h(
+        "table",
+        { class: "data" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["op version", "label", "backend", "paths"].map((t) => h("th", { scope: "col" }, t)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          shown.map((r) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, r.key),
+              h("td", {}, r.label),
+              h("td", {}, r.backend),
+              h(
+                "td",
+                {},
+                Object.entries(r.paths)
+                  .map(([path, n]) => `${path} ${whole(n)}`)
+                  .join(", "),
+              ),
             ),
           ),
         ),

@@ -1,7 +1,8 @@
 """MIL graph passes: a program before and after a pass means the same.
 
 An instance is a whole program; ``pattern`` says whether it holds what the pass looks for ("match") or only nearly so.
-The first output tells whether the pass is to change anything, the others are those of the program.
+The first output tells whether the pass does what it promises, the others are those of the program.  Of a program that
+was respelt nothing is promised; whether the pass changed it is counted as the path that it took.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Passes(ProgramDialect):
         self.programs(name, makes, error, f"MIL graph pass {name}: coremltools 9.0, published pass pages")
 
     def promised(self, program: Graph) -> list[np.ndarray]:
-        """Has the pass something to do?"""
+        """Has the pass something to do?  False where nothing is promised, as of a program that was respelt."""
         return [np.array(bool(program.meta["fires"]))]
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
@@ -81,7 +82,7 @@ class Passes(ProgramDialect):
         h = plain.loads(model)[0]
         outs = mil.run_model(model, inputs, watch)
         wanted = h.get("output_types") or [None] * len(outs)
-        return [np.array(h["fires"]), *(x.astype(BY_NAME[t].np) if t else x for x, t in zip(outs, wanted))]
+        return [np.array(bool(h["fires"])), *(x.astype(BY_NAME[t].np) if t else x for x, t in zip(outs, wanted))]
 
 
 # Passes without programs of their own yet, and why.

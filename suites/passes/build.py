@@ -73,7 +73,7 @@ def build(inst: Instance, before: tuple[str, ...], watch: str, namespace: str = 
     pipeline = inst.op.removesuffix("_pipeline")
     w.prog.extra = {
         "passes": pipeline if pipeline != inst.op else [*(f"common::{t}" for t in before), f"{namespace}::{inst.op}"],
-        "fires": bool(meta["fires"]),
+        "fires": meta["fires"],
         "watch": meta.get("watch", watch),
         "shared": [r["c"] for r in w.shared.values() if r is not None],
         **{k: _sized(meta[k], inst) for k in HEADER if k in meta},

@@ -13,6 +13,7 @@ from harness.core.instance import Graph, Instance
 from harness.declare import Attr, Call, Dialect, Entry, Evaluation, OpSchema, OpVersion, Sampling, Slot, Tolerance
 from suites.programs.language import Language
 from suites.programs.program import Make, either
+from suites.programs.respell import RESPELLINGS, Words, respelt
 
 MOST = 4  # outputs of a program
 
@@ -21,21 +22,35 @@ class ProgramDialect(Dialect):
     """An instance is a program: the attribute ``program`` is its graph, ``pattern`` says what it is to show, its inputs
     stand in the slot ``inputs``.  Whatever a runtime makes of it, it is judged by what its nodes mean one by one.
 
-    language: how its programs run.
+    language: how its programs run.  words: what respelling them needs; None: they are not.
     """
 
-    own = frozenset({"alone", "declare", "language", "programs", "promised", "results"})
+    own = frozenset({"alone", "declare", "language", "programs", "promised", "results", "words"})
+    asks_paths = True
     allow_empty = False
     const_chance = 0  # the program says what is constant
     package_size = 1  # an optimiser looks at the whole model
 
-    def __init__(self, package: str, language: Language) -> None:
+    def __init__(self, package: str, language: Language, words: Words | None = None) -> None:
         super().__init__(package)
-        self.language = language
+        self.language, self.words = language, words
 
     def programs(self, name: str, makes: Sequence[Make], error: tuple[Tolerance, ...], source: str) -> Entry:
-        """An entry: programs of one kind, each of the generators as often as the others."""
-        return self.op(name, Evaluation(self.results, error, source), Sampling(either(*makes)))
+        """An entry: programs of one kind, each of the generators as often as the others; some of them are respelt."""
+        make, words = either(*makes), self.words
+        draw = make if words is None else lambda d: respelt(d, make(d), self.language, words)
+        return self.op(name, Evaluation(self.results, error, source), Sampling(draw))
+
+    def own_goals(self, version: OpVersion) -> tuple[str, ...]:
+        """Each respelling that the dialect has words for."""
+        words = self.words
+        return () if words is None else tuple(f"respelt:{r.name}" for r in RESPELLINGS if r.name not in words.absent)
+
+    def labels(self, inst: Instance) -> tuple[str, ...]:
+        """How the program is respelt."""
+        program = inst.attrs.get("program")
+        done = program.meta.get("respelt", ()) if isinstance(program, Graph) else ()
+        return tuple(dict.fromkeys(f"respelt:{r['name']}" for r in done))
 
     def promised(self, program: Graph) -> list[np.ndarray]:
         """What is expected of the runtime beside the outputs; it stands before them."""

@@ -12,6 +12,7 @@ from harness.core.dtypes import DType, of
 from harness.core.instance import Arg, Graph, Node
 from harness.core.quiet import quiet
 from harness.declare import T
+from harness.generate.recipes import materialize
 from suites.programs.language import Language
 
 
@@ -50,14 +51,20 @@ def operands(node: Node) -> Iterator[tuple[str, int | None, str]]:
             yield slot, None, names
 
 
-def values(language: Language, g: Graph, inputs: Sequence[T | Arg], opset: Any) -> dict[str, Value]:
+def values(
+    language: Language, g: Graph, inputs: Sequence[T | Arg], opset: Any, strict: bool = False
+) -> dict[str, Value]:
     """The values of a program by name, inputs first, then constants, then results in the order of the nodes.
 
     The program runs once, on zeros where an input has no literal values: where a shape depends on data, it is that of
-    this run.  Raises what the reference raises on that data.
+    this run.  strict: on data of its recipe, and every node is held against its op version.  Raises what the reference
+    raises on that data.
     """
     with quiet:
-        scope = language.run(g, [_plain(x) for x in inputs], opset)
+        if strict:
+            scope = language.hold(g, [_filled(x) for x in inputs], opset)
+        else:
+            scope = language.run(g, [_plain(x) for x in inputs], opset)
     producers = {name: i for i, node in enumerate(g.nodes) for name in node.outputs if name}
     users: dict[str, list[Use]] = {}
     for i, node in enumerate(g.nodes):
@@ -85,3 +92,10 @@ def _plain(x: T | Arg) -> np.ndarray:
     if x.values is not None:
         return np.array(x.values, x.dtype.np).reshape(x.shape)
     return np.zeros(x.shape, x.dtype.np)
+
+
+def _filled(x: T | Arg) -> np.ndarray:
+    assert x.dtype is not None
+    if x.values is not None:
+        return _plain(x)
+    return np.asarray(materialize(Arg(x.dtype, tuple(x.shape), False, x.recipe or "unit", 1)))

@@ -19,8 +19,9 @@ from suites.onnx import dialect as onnx
 from suites.programs import Make, ProgramDialect, program_schema
 from suites.rewrites.build import build, text
 from suites.rewrites.program import LANGUAGE, error_classes
+from suites.rewrites.words import WORDS
 
-TYPES = {"T": ("f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "bool")}
+TYPES = {"T": ("f32", "f16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "bool")}
 OPSETS = tuple(o for o in onnx.opsets if o >= 13)  # axes of Squeeze and ReduceSum are operands since
 
 
@@ -33,7 +34,7 @@ class Rewrites(ProgramDialect):
     declares_results = True
 
     def __init__(self, package: str) -> None:
-        super().__init__(package, LANGUAGE)
+        super().__init__(package, LANGUAGE, WORDS)
         self._since: dict[str, int] = {}
 
     def declare(self, name: str, *makes: Make, source: str, integers: bool = False, since: int = OPSETS[0]) -> None:

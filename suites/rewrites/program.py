@@ -46,7 +46,7 @@ class Program(programs.Program):
         attrs = {}
         for k, v in rest.items():
             if schema.input(k) is None:
-                attrs[k] = v
+                attrs[k] = float(np.float32(v)) if isinstance(v, float) else v  # as the format holds it
             else:
                 slots[k] = self._ref(v)
         return self.node(op, slots, attrs, outs)
@@ -77,11 +77,10 @@ def _last(call: Call, k: int) -> Node | None:
     return node if node is not None and node.op == "QuantizeLinear" else None
 
 
-def _scales(call: Call, node: Node, like: np.ndarray) -> tuple[Any, Any]:
-    consts = call.attrs["program"].consts
-    scale = consts[node.inputs["y_scale"]].astype(np.float64)
-    zero = node.inputs.get("y_zero_point")
-    zero = consts[zero].astype(np.float64) if zero else np.zeros_like(scale)
+def _scales(scope: dict[str, Any], node: Node, like: np.ndarray) -> tuple[Any, Any]:
+    scale = scope[node.value("y_scale")].astype(np.float64)
+    given = node.inputs.get("y_zero_point")
+    zero = scope[str(given)].astype(np.float64) if given else np.zeros_like(scale)
     if scale.ndim:
         shape = [1] * like.ndim
         shape[node.attrs.get("axis", 1)] = -1
@@ -90,13 +89,15 @@ def _scales(call: Call, node: Node, like: np.ndarray) -> tuple[Any, Any]:
 
 
 def _steps(ctx: Context, k: int) -> Any:
-    """The result in steps before it is rounded."""
+    """The result in steps before it is rounded; 0 of a NaN, which may become any integer."""
     node = _last(ctx.call, k)
     if node is None:
         return ctx.wide
-    x = LANGUAGE.run_call(ctx.call)[node.value("x")].astype(np.float64)
-    scale, zero = _scales(ctx.call, node, x)
-    return x / scale + zero
+    scope = LANGUAGE.run_call(ctx.call)
+    x = scope[node.value("x")].astype(np.float64)
+    scale, zero = _scales(scope, node, x)
+    steps = x / scale + zero
+    return np.where(np.isnan(steps), 0.0, steps)
 
 
 def _tie(ctx: Context, k: int) -> Any:
@@ -104,11 +105,12 @@ def _tie(ctx: Context, k: int) -> Any:
     node = _last(ctx.call, k)
     if node is None:
         return 0.0
-    x = node.value("x")
-    value = LANGUAGE.run_call(ctx.call)[x].astype(np.float64)
-    scale, _ = _scales(ctx.call, node, value)
+    x, scope = node.value("x"), LANGUAGE.run_call(ctx.call)
+    value = scope[x].astype(np.float64)
+    scale, zero = _scales(scope, node, value)
     bound = LANGUAGE.bounds(ctx.call, names=[x])[0]
-    return bound / scale + np.abs(value / scale) * 2.0**-20 + 2.0**-20
+    tie = bound / np.abs(scale) + np.abs(value / scale) * 2.0**-20 + 2.0**-20
+    return np.where(np.isnan(value / scale + zero) | np.isnan(tie), np.inf, tie)
 
 
 def error_classes(integers: bool) -> tuple[Tolerance, ...]:

@@ -55,10 +55,15 @@ def test_programs_are_valid_and_run_as_models_too(v: OpVersion) -> None:
             assert np.array_equal(got, expected.value, equal_nan=got.dtype.kind == "f")
 
 
+def _written(c: np.ndarray) -> bool:
+    """Can onnx's parser read the constant?  Long ones are told in part; it knows no f16, NaN or infinity."""
+    return c.size <= 16 and c.dtype != np.float16 and (c.dtype.kind != "f" or bool(np.isfinite(c).all()))
+
+
 @pytest.mark.parametrize("v", VERSIONS, ids=lambda v: v.op)
 def test_the_text_is_onnx_s_own_syntax(v: OpVersion) -> None:
     for inst in drawn(v, 3):
-        if not any(c.size > 16 for c in inst.attrs["program"].consts.values()):  # those are told in part
+        if all(_written(c) for c in inst.attrs["program"].consts.values()):
             onnx.parser.parse_model(dialect.notation(inst))
 
 
@@ -66,7 +71,9 @@ def test_the_text_is_onnx_s_own_syntax(v: OpVersion) -> None:
 def test_an_optimiser_rewrites_some_of_each_kind(v: OpVersion, tmp_path: Path) -> None:
     ort = pytest.importorskip("onnxruntime")
     changed = 0
-    for _, data, _ in models(v, 24):
+    for inst, data, _ in models(v, 40):
+        if "respelt" in inst.attrs["program"].meta:
+            continue
         options = ort.SessionOptions()
         options.log_severity_level = 4
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -80,7 +87,7 @@ def test_an_optimiser_rewrites_some_of_each_kind(v: OpVersion, tmp_path: Path) -
             for m in (onnx.load_from_string(data), onnx.load(str(tmp_path / "after.onnx")))
         )
         changed += before != after
-    assert bool(changed) == (v.op not in LEFT_ALONE), f"{changed} of 24"
+    assert bool(changed) == (v.op not in LEFT_ALONE), f"{changed} changed"
 
 
 def wrong(op: str, change: Any) -> int:

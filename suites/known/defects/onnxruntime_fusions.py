@@ -1,0 +1,173 @@
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): programs that ONNX Runtime fuses
+although they are not what the fusion takes them for."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F64
+from harness.core.instance import Graph, Node
+from harness.ledger.defect_models import NOTHING, Given, Near
+
+Outputs = list[Any] | None
+
+
+def powers_for_squares(g: Given) -> Outputs:
+    """A Pow whose base is the constant 2, or whose exponent is infinite, is a square."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        if node.op == "Pow" and node.inputs["X"] in program.consts:
+            node.inputs["X"], node.inputs["Y"] = node.inputs["Y"], node.inputs["X"]
+            found = True
+        elif node.op == "Pow" and np.isinf(program.consts.get(str(node.inputs["Y"]), 0.0)).all():
+            name = node.value("Y")
+            program.consts[name] = np.full_like(program.consts[name], 2)
+            found = True
+    return g.reevaluate({"program": program}) if found else None
+
+
+def axes_in_front_lost(g: Given) -> Outputs:
+    """Outputs have not more axes than the first input: of those in front the first index alone is there."""
+    rank, out, found = g["inputs"][0].ndim, list[Any](), False
+    for e in g.expected:
+        value = e.value
+        within = np.broadcast_to(e.error.bound(e.context()), value.shape)
+        while value.ndim > rank:
+            value, within, found = value[0], within[0], True
+        out.append(None if value is e.value else Near(value, within))
+    return out if found else None
+
+
+def _source(program: Graph, name: str) -> str:
+    """The value that nodes which change nothing hand on under another name."""
+    made = next((n for n in program.nodes if name in n.outputs), None)
+    while made is not None and made.op == "Identity":
+        name = made.value("input")
+        made = next((n for n in program.nodes if name in n.outputs), None)
+    return name
+
+
+def _after(program: Graph, name: str) -> list[Node]:
+    return [n for n in program.nodes if name in n.inputs.values()]
+
+
+def _products(program: Graph) -> dict[str, str]:
+    """Outputs that a product, or what moves it, gives on the way to a BatchNormalization or Transpose: its result."""
+    out: dict[str, str] = {}
+    for name in program.outputs:
+        made, last = next((n for n in program.nodes if name in n.outputs), None), name
+        while made is not None and made.op in ("Reshape", "Transpose", "Identity"):
+            made = next(
+                (n for n in program.nodes if made.inputs.get("data", made.inputs.get("input")) in n.outputs), None
+            )
+        if made is None or made.op not in ("MatMul", "Gemm"):
+            continue
+        behind = _after(program, last)
+        while behind and behind[0].op in ("Reshape", "Transpose", "Identity"):
+            last = behind[0].outputs[0]
+            behind = _after(program, last)
+        last = behind[0].outputs[0] if behind else last
+        if last != name:
+            out[name] = last
+    return out
+
+
+def products_lost(g: Given) -> Outputs:
+    """Outputs that a product gives on the way to what it is merged with have no value."""
+    program = g.attr("program")
+    lost = _products(program)
+    return [NOTHING if o in lost else None for o in program.outputs] if lost else None
+
+
+def products_merged(g: Given) -> Outputs:
+    """Outputs that a product gives on the way to a BatchNormalization are normalised already."""
+    program = g.attr("program")
+    lost = _products(program)
+    changed = deepcopy(program)
+    changed.outputs = [lost.get(o, o) for o in program.outputs]
+    again = g.reevaluate({"program": changed}) if lost else None
+    if again is None:
+        return None
+    out = list[Any]()
+    for o, due, e in zip(program.outputs, g.expected, again):
+        within = e.error.bound(e.context())
+        out.append(Near(e.value.reshape(due.value.shape), np.reshape(within, due.value.shape)) if o in lost else None)
+    return out
+
+
+def integers_compared(g: Given) -> Outputs:
+    """ArgMax and ArgMin look at the quantised integers, as if every scale were positive."""
+    program = deepcopy(g.attr("program"))
+    for node in program.nodes:
+        if node.op == "DequantizeLinear":
+            name = node.value("x_scale")
+            program.consts[name] = np.ones_like(program.consts[name])
+    return g.reevaluate({"program": program})
+
+
+def padding_meets_no_weight(g: Given) -> Outputs:
+    """A weight that is NaN or infinite plays no part where it stands over the padding of a convolution."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        name = _source(program, node.value("W")) if node.op == "Conv" else ""
+        w = program.consts.get(name)
+        if w is not None and not np.isfinite(w).all():
+            program.consts[name] = np.where(np.isfinite(w), w, 0).astype(w.dtype)
+            found = True
+    again = g.reevaluate({"program": program}) if found else None
+    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
+
+
+def unrounded_between(g: Given) -> Outputs:
+    """What overflows on the way does not: values on the way are those of f64."""
+    program = deepcopy(g.attr("program"))
+    for name, value in program.consts.items():
+        if value.dtype in (np.float32, np.float16):
+            program.consts[name] = value.astype(np.float64)
+    for node in program.nodes:
+        node.attrs = {k: F64 if v is g.inst.tensors("inputs")[0].dtype else v for k, v in node.attrs.items()}
+    wide = [x.astype(np.float64) if x.dtype in (np.float32, np.float16) else x for x in g["inputs"]]
+    again = g.reevaluate({"program": program}, {"inputs": wide})
+    if again is None:
+        return None
+    out = list[Any]()
+    for due, e in zip(g.expected, again):
+        if due.value.dtype.kind != "f":
+            out.append(None)
+            continue
+        value = e.value.astype(np.float64)
+        finite = np.where(np.isfinite(value), np.abs(value), 0.0)
+        within = finite * 2.0**-16 + np.max(finite, initial=0.0) * 2.0**-20
+        if due.value.dtype == np.float16:
+            within = within + finite * 2.0**-11
+        out.append(Near(value.astype(due.value.dtype), within))
+    return out
+
+
+def scales_behind_sums(g: Given) -> Outputs:
+    """Scales of DequantizeLinear that are NaN or infinite multiply the sum of products, not the factors."""
+    program, by = deepcopy(g.attr("program")), 1.0
+    for node in program.nodes:
+        if node.op == "DequantizeLinear":
+            name = node.value("x_scale")
+            scale = program.consts.get(name)
+            if scale is not None and scale.size == 1 and not np.isfinite(scale).all():
+                program.consts[name], by = np.ones_like(scale), by * float(scale.ravel()[0])
+    again = g.reevaluate({"program": program}) if not np.isfinite(by) else None
+    return None if again is None else [Near(e.value * e.value.dtype.type(by), 0.0) for e in again]
+
+
+def clips_to_the_largest(g: Given) -> Outputs:
+    """A Clip without a limit has the largest or the lowest finite number for it."""
+    program, found = deepcopy(g.attr("program")), False
+    dtype = g["inputs"][0].dtype
+    for node in program.nodes:
+        for slot, value in (("min", -1), ("max", 1)) if node.op == "Clip" else ():
+            if not node.inputs.get(slot):
+                node.inputs[slot] = f"limit_{slot}_{node.outputs[0]}"
+                program.consts[str(node.inputs[slot])] = np.array(value * np.finfo(dtype).max, dtype)
+                found = True
+    return g.reevaluate({"program": program}) if found else None

@@ -1,0 +1,92 @@
+"""What MIL calls the ops that respelling a program needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import F16, F32, DType
+from harness.core.errors import UsageError
+from suites.mil import dialect as mil
+from suites.programs.respell import View, Words
+
+_NAMES = {F16: "fp16", F32: "fp32"}
+
+
+class _Mil(Words):
+    commutative = frozenset(
+        {"add", "mul", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
+    )
+    ordered = frozenset(
+        {"sub", "real_div", "floor_div", "mod", "pow", "greater", "greater_equal", "less", "less_equal", "select"}
+    )
+    operands = ("x", "y")
+    reshape = ("reshape", "x", "shape")
+    keepdims = "keep_dims"
+    inserts_axes = frozenset({"expand_dims", "stack"})
+    perms = {"transpose": "perm"}
+    wider = {F16: F32}
+    narrower = {F32: F16}
+    floats = (F32, F16)
+    open_axes = 1  # the first: a type check is to prove the others equal to extents of constants (prelu, conv, linear)
+    zero = True
+
+    def slots(self, v: View, op: str) -> tuple[str, str] | None:
+        return ("a", "b") if op == "select" else super().slots(v, op)
+
+    def identity(self, v: View, at: int, x: str) -> str:
+        return v.node(at, "identity", {"x": x})
+
+    def cast(self, v: View, at: int, x: str, dtype: DType) -> str:
+        return v.node(at, "cast", {"x": x, "dtype": v.const(np.array(_NAMES[dtype], object))})
+
+    def transpose(self, v: View, at: int, x: str, perm: Sequence[int]) -> str:
+        return v.node(at, "transpose", {"x": x, "perm": v.const(self.shape_of(perm))})
+
+    def reshaped(self, v: View, at: int, x: str, shape: Sequence[int]) -> str:
+        return v.node(at, "reshape", {"x": x, "shape": v.const(self.shape_of(shape))})
+
+    def second(self, v: View, at: int, x: str) -> str:
+        """abs, or identity of what has none."""
+        return v.node(at, "abs" if v.values[x].dtype in _NAMES else "identity", {"x": x})
+
+    def shape_of(self, value: Sequence[int]) -> np.ndarray:
+        return np.array(value, np.int32)
+
+    def fixed(self, v: View, node: int, slot: str) -> bool:
+        """Parameters, and operands that have to be constants; those of ops of other domains."""
+        n = v.g.nodes[node]
+        try:
+            schema = mil.effective(n.op, v.opset).schema
+        except UsageError:
+            return True
+        found = schema.input(slot)
+        return found is None or bool(found.const)
+
+    def open(self, v: View, name: str, axes: Sequence[int]) -> None:
+        shape = v.values[name].shape
+        symbols: dict[str, Any] = v.g.meta.setdefault("symbols", {})
+        row = list(symbols.get(name, [""] * len(shape)))
+        for k in axes:
+            row[k] = row[k] or f"n{shape[k]}"
+        symbols[name] = row
+
+    def share(self, v: View, name: str) -> None:
+        shared = v.g.meta.setdefault("shared", [])
+        if name not in shared and name not in v.g.meta.get("plain", ()):
+            shared.append(name)
+
+    def retype(self, v: View, old: DType, new: DType) -> None:
+        """Casts name a type by a constant; those stay, so that a program may get a cast that changes nothing."""
+
+    def respelt(self, v: View) -> None:
+        """Nothing says whether the pass has still something to do."""
+        v.g.meta["fires"] = None
+        if "output_types" in v.g.meta:
+            types = v.g.meta["output_types"]
+            v.g.meta["output_types"] = [*types, *[None] * (len(v.g.outputs) - len(types))]
+
+
+WORDS = _Mil()

@@ -1,0 +1,226 @@
+"""How far the values of a program may be off: what each node may be off on its own, propagated to first order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from harness.core.dtypes import F16, float_max, int_range, of
+from harness.core.errors import OpconformError
+from harness.core.instance import Graph, Node
+from harness.declare import Call, Expected
+from harness.tolerance import ulp
+from harness.tolerance.underspecified import Underspecified
+
+
+class Nodes(Protocol):
+    """How the nodes of a program run: what ``Language`` offers."""
+
+    def settled(self, g: Graph, opset: Any) -> Graph: ...
+
+    def feed(self, g: Graph, inputs: Sequence[Any]) -> dict[str, Any]: ...
+
+    def node(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> list[Expected]: ...
+
+    def open(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> str | None: ...
+
+
+def bounds(language: Nodes, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
+    """How far values of the program of a call may be off: an array of each, 0.0 where it is exact.
+
+    Every value is moved by its own error, one at a time and with several sign patterns, and the changes of each value
+    behind it are added up.  Twice that, since both programs round, plus one ulp.  names: of the values, the outputs by
+    default.  narrow: every value is rounded to f16."""
+    g = language.settled(call.attrs["program"], call.opset)
+    p = _Propagation(language, g, call.inputs["inputs"], call.opset, narrow)
+    p.run()
+    out: list[Any] = []
+    for name in names or g.outputs:
+        value = np.asarray(p.base[name])
+        off = p.off.get(name, np.zeros(value.shape))
+        if of(value).kind == "f":
+            out.append(2 * off + ulp(value.astype(np.float64), of(value)))
+        else:
+            out.append(off if of(value).kind in "iub" else 0.0)
+    return out
+
+
+class _Propagation:
+    """base: the values of the program as the reference computes them.  off: how far each may be off.
+
+    A node with integer results is a step: it hands on no small change, but may jump.  Its results are compared with
+    those on operands that are off as far as they may be, and each jump is an error of its own."""
+
+    def __init__(self, language: Nodes, g: Graph, inputs: Sequence[Any], opset: Any, narrow: bool) -> None:
+        self.language, self.g, self.inputs, self.opset, self.narrow = language, g, inputs, opset, narrow
+        self.stateful = bool(g.meta.get("states"))  # what is written has to be written anew: from the first op on
+        self.rng = np.random.Generator(np.random.PCG64(7))
+        self.base: dict[str, Any] = self._start()
+        self.off: dict[str, np.ndarray] = {}
+        self.needs = [_needs(n) for n in g.nodes]
+
+    def _start(self) -> dict[str, Any]:
+        return {**self.g.consts, **self.language.feed(self.g, self.inputs)}
+
+    def run(self) -> None:
+        own: list[list[tuple[str, np.ndarray | None]]] = []
+        for node in self.g.nodes:
+            expected = self.language.node(self.g, node, self.base, self.opset)
+            own.append(list(zip(node.outputs, self._errors(node, expected))))
+            self.base.update(zip(node.outputs, [e.value for e in expected]))
+        if self.narrow:
+            for name, x in self._start().items():
+                if name not in self.g.consts and isinstance(x, np.ndarray) and of(x).kind == "f":
+                    self._push(-1, name, ulp(x.astype(np.float64), F16))
+        for i, node in enumerate(self.g.nodes):
+            jumps = self._jumps(node, self.needs[i]) if self._step(node) and not self.stateful else {}
+            for name, b in own[i]:
+                if name in jumps:
+                    b = jumps[name] if b is None else np.maximum(b, jumps[name])
+                if b is not None and np.any(b):
+                    self._push(i, name, b)
+
+    def _errors(self, node: Node, expected: list[Any]) -> list[np.ndarray | None]:
+        """How far each result of a node may be off on its own: by its op's bound, or by a rounding to f16; without
+        limit where the specification leaves it open."""
+        out: list[np.ndarray | None] = []
+        open_ = self.language.open(self.g, node, self.base, self.opset)
+        for i, e in enumerate(expected):
+            if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "fciu" or _moves_only(e):
+                out.append(None)
+                continue
+            if e.dtype.kind in "iu":
+                b = np.asarray(e.error.bound(e.context()) if e.error.moves_integers else 0.0, np.float64)
+            elif self.narrow:
+                v = e.value.astype(np.float64)
+                b = np.where(np.abs(v) > float_max(F16), np.inf, ulp(v, F16))
+            else:
+                b = np.asarray(e.error.bound(e.context()), np.float64)
+            b = np.where(np.isnan(b), np.inf, b)
+            if open_ is not None:
+                b = np.where(_mask(open_, i, e.value.shape), np.inf, b)
+            out.append(np.broadcast_to(b, e.value.shape))
+        return out
+
+    def _step(self, node: Node) -> bool:
+        return all(isinstance(self.base.get(n), np.ndarray) and of(self.base[n]).kind in "iub" for n in node.outputs)
+
+    def _jumps(self, node: Node, needs: set[str]) -> dict[str, np.ndarray]:
+        """How far the integer results of a node move where its operands are off as far as they may be."""
+        moving = [n for n in needs if n in self.off]
+        out: dict[str, np.ndarray] = {}
+        for k in range(4) if moving else ():
+            scope = dict(self.base)
+            for n in moving:
+                shape = np.shape(self.off[n])
+                signs = np.full(shape, (1.0, -1.0)[k]) if k < 2 else self.rng.choice((-1.0, 1.0), size=shape)
+                scope[n] = _moved(self.base[n], 2 * self.off[n] * signs, self.rng)
+            results = self._try(node, scope)
+            for j, n in enumerate(node.outputs):
+                new = np.full(np.shape(self.base[n]), np.inf) if results is None else _change(results[j], self.base[n])
+                out[n] = np.maximum(out.get(n, 0.0), new)
+        return out
+
+    def _try(self, node: Node, scope: dict[str, Any]) -> list[Any] | None:
+        """The results of a node; None where its operands are off so far that it has none."""
+        try:
+            with np.errstate(all="ignore"):
+                return [e.value for e in self.language.node(self.g, node, scope, self.opset)]
+        except (OpconformError, ValueError, IndexError, OverflowError, MemoryError):
+            return None
+
+    def _push(self, i: int, name: str, b: np.ndarray) -> None:
+        """Add what a value, made by node i, moves when it is off by b."""
+        worst: dict[str, np.ndarray] = {}
+        for signs in _signs(np.shape(b), self.narrow, self.rng):
+            scope = self._start() if self.stateful else dict(self.base)
+            moved = scope[name] = _moved(self.base[name], b * signs, self.rng)
+            changed = {name}
+            for k, node in enumerate(self.g.nodes):
+                if not self.stateful and (k <= i or changed.isdisjoint(self.needs[k]) or self._step(node)):
+                    continue
+                results = self._try(node, scope)
+                for j, n in enumerate(node.outputs):
+                    if n == name:
+                        scope[n] = moved
+                        continue
+                    if results is None:
+                        worst[n] = np.full(np.shape(self.base[n]), np.inf)
+                        scope[n] = self.base[n]
+                    else:
+                        scope[n] = results[j]
+                    changed.add(n)
+            for n in changed:
+                if isinstance(self.base[n], np.ndarray) and of(self.base[n]).kind in "fiub":
+                    worst[n] = np.maximum(worst.get(n, 0.0), _change(scope[n], self.base[n]))
+        for n, w in worst.items():
+            self.off[n] = self.off.get(n, 0.0) + w
+
+
+def _needs(node: Node) -> set[str]:
+    """Names of the values that a node uses, those that its blocks use among them."""
+    found = Graph(nodes=[Node(node.op, node.inputs, [], node.attrs)]).outer
+    return {n for n in found if n}
+
+
+def _moves_only(e: Any) -> bool:
+    """A complex value made without a rounding."""
+    return bool(e.dtype.kind == "c" and e.error.exact)
+
+
+def _mask(why: str, i: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Where the specification leaves result i open."""
+    masks = why.masks(i) if isinstance(why, Underspecified) else None
+    if masks is None:
+        return np.ones(shape, bool)
+    out = np.zeros(shape, bool)
+    for mask, _ in masks:
+        out |= np.broadcast_to(mask, shape)
+    return out
+
+
+def _change(now: Any, was: Any) -> np.ndarray:
+    """How far a value moved; without limit where it became NaN or infinite."""
+    a, b = np.asarray(now).astype(np.float64), np.asarray(was).astype(np.float64)
+    if a.shape != b.shape:
+        return np.full(b.shape, np.inf)
+    with np.errstate(all="ignore"):
+        change = np.abs(a - b)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
+
+
+def _signs(shape: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Sign patterns: a few at random, each with its opposite, since a value on a bend (a relu's 0) shows its error on
+    one side alone; with pairs also some in which any two elements once agree and once differ, so that errors of two
+    elements that could cancel are seen to add up.
+    """
+    for _ in range(2):
+        signs = rng.choice((-1.0, 1.0), size=shape)
+        yield signs
+        yield -signs
+    if pairs:
+        index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        yield np.ones(shape)
+        yield -np.ones(shape)
+        for bit in range(max(0, index.size - 1).bit_length()):
+            yield 1.0 - 2.0 * ((index >> bit) & 1)
+
+
+def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """x off by so much; the imaginary part of a complex one this way or that; an integer within its type."""
+    move: Any = off
+    with np.errstate(all="ignore"):
+        if x.dtype.kind == "c":
+            move = off + 1j * (off * rng.choice((-1.0, 1.0), size=np.shape(off)))
+            return (x.astype(np.complex128) + move).astype(x.dtype)
+        if of(x).kind == "b":
+            return np.where(np.abs(off) >= 0.5, off > 0, x)
+        if of(x).kind in "iu":
+            low, high = int_range(of(x))
+            wide = np.clip(x.astype(np.float64) + np.where(np.isnan(off), 0.0, np.rint(off)), low, high)
+            near = np.where(off == 0, x, np.clip(wide, low, high - (high > 2**53) * 1024).astype(x.dtype))
+            return np.asarray(near, x.dtype)
+        return np.asarray((x.astype(np.float64) + move).astype(x.dtype))

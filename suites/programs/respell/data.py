@@ -1,0 +1,120 @@
+"""Respellings of elements: another type, values that overflow a narrower one, NaN and infinities; constants that are
+given at run time, and inputs that are constants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.core.dtypes import DType, of
+from harness.core.instance import Arg
+from harness.declare import T
+from harness.generate.recipes import materialize
+from suites.programs.respell.operands import site, use
+from suites.programs.respell.view import Site, View
+
+LARGEST_CONSTANT = 256  # elements of an input that becomes one
+SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0, 1e-40, 65520.0, -1e5, 3.4e38)  # 65520: beyond f16
+BOUND = ("index", "signed_index", "perm", "ints")  # recipes whose values other operands depend on
+
+
+def floats(v: View) -> list[Site]:
+    """Element types that the program's floats may have instead."""
+    have = [d for d in v.words.floats if d in v.dtypes()]
+    return [(a.name, b.name) for a in have for b in v.words.floats if b is not a and b not in have]
+
+
+def retype(v: View, at: Site) -> None:
+    """All inputs, constants and attributes of one float type are of another."""
+    by_name = {d.name: d for d in v.words.floats}
+    old, new = by_name[at[0]], by_name[at[1]]
+    for t in v.inputs:
+        if t.dtype is old:
+            t.dtype = new
+    for name, value in v.g.consts.items():
+        if _of(value) is old:
+            with np.errstate(all="ignore"):
+                v.g.consts[name] = value.astype(new.np)
+    v.words.retype(v, old, new)
+
+
+def _of(a: np.ndarray) -> DType | None:
+    return None if a.dtype.kind in "OSU" else of(a)
+
+
+def drawn(v: View) -> list[Site]:
+    """Inputs of numbers whose values nothing else depends on."""
+    return [
+        (i,)
+        for i, t in enumerate(v.inputs)
+        if t.dtype is not None and t.dtype.kind in "fiu" and t.kind == "tensor" and t.values is None and _free(t)
+    ]
+
+
+def _free(t: T) -> bool:
+    return not (t.recipe or "").startswith(BOUND)
+
+
+def special_inputs(v: View, at: Site) -> None:
+    """NaN, infinities, subnormals and the limits of the type among the data."""
+    v.inputs[at[0]].recipe = "special"
+
+
+def wide_inputs(v: View, at: Site) -> None:
+    """Values that overflow a narrower type among the data."""
+    t = v.inputs[at[0]]
+    assert t.dtype is not None
+    t.recipe = "uniform:-200000:200000" if t.dtype.kind == "f" and t.dtype.bits >= 32 else "wide"
+    if t.dtype.kind in "iu":
+        t.recipe = "full"
+
+
+def float_constants(v: View) -> list[Site]:
+    found = [(c, u) for c, u in v.const_uses() if c.dtype.kind == "f" and np.prod(c.shape, dtype=int)]
+    return [site(u) for _, u in found]
+
+
+def special_constant(v: View, at: Site) -> None:
+    """One element of a constant is NaN, infinite, -0, subnormal or beyond the narrower type."""
+    u = use(at)
+    given = v.g.nodes[u.node].inputs[u.slot]
+    old = v.g.consts[str(given if u.position is None else given[u.position])]  # type: ignore[index]
+    new = np.array(old)
+    with np.errstate(all="ignore"):
+        new.reshape(-1)[v.d.int(0, new.size - 1)] = np.asarray(v.d.pick(SPECIAL), np.float64).astype(old.dtype)
+    v.give(u, v.const(new))
+
+
+def constants(v: View) -> list[Site]:
+    """Constants of numbers that may be given at run time instead."""
+    return [site(u) for c, u in v.const_uses() if c.dtype.kind in "fiub" and not v.g.meta.get("names")]
+
+
+def at_run_time(v: View, at: Site) -> None:
+    """The same values, as an input."""
+    u = use(at)
+    given = v.g.nodes[u.node].inputs[u.slot]
+    old = v.g.consts[str(given if u.position is None else given[u.position])]  # type: ignore[index]
+    v.inputs.append(T(old.shape, "values", of(old), False, values=old.ravel().tolist()))
+    v.give(u, f"p{len(v.inputs) - 1}")
+
+
+def inputs(v: View) -> list[Site]:
+    """Inputs that may be constants, beside another one."""
+    out = []
+    for i, t in enumerate(v.inputs):
+        value = v.values[f"p{i}"]
+        small = np.prod(t.shape, dtype=int) <= LARGEST_CONSTANT
+        if len(v.inputs) > 1 and t.kind == "tensor" and small and not value.output and t.dtype is not None:
+            out += [(i, *site(u)) for u in value.users]
+    return out
+
+
+def constant(v: View, at: Site) -> None:
+    """The input is still there, and one of its users takes a constant with such values instead."""
+    t = v.inputs[at[0]]
+    assert t.dtype is not None
+    if t.values is not None:
+        value = np.array(t.values, t.dtype.np).reshape(t.shape)
+    else:
+        value = np.asarray(materialize(Arg(t.dtype, tuple(t.shape), True, t.recipe or "unit", 1)))
+    v.give(use(at[1:]), v.const(value))

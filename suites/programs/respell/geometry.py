@@ -1,0 +1,137 @@
+"""Respellings of shapes: operands that widen or are widened, extents of 1, fewer axes, extents that a model leaves
+open."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.declare import T
+from suites.programs.respell.view import Site, View
+
+MOST_RANK = 6
+
+
+def _outer(v: View) -> list[tuple[int, str]]:
+    """(node, operand) of inputs and constants that broadcast with another operand."""
+    out = []
+    for i in range(len(v.g.nodes)):
+        for name in dict.fromkeys(v.pair(i) or ()):
+            t = v.input(name)
+            if name in v.g.consts or (t is not None and t.kind == "tensor" and t.values is None):
+                out.append((i, name))
+    return out
+
+
+def widening(v: View) -> list[Site]:
+    """Inputs and constants that may make the other operand wider."""
+    out: list[Site] = []
+    for i, name in _outer(v):
+        pair = v.pair(i)
+        assert pair is not None
+        shape, other = v.values[name].shape, v.values[pair[0] if pair[1] == name else pair[1]].shape
+        if len(shape) <= len(other) < MOST_RANK:
+            out.append((name, "axis"))
+        out += [(name, k - len(shape)) for k in range(len(shape)) if k - len(shape) >= -len(other) and shape[k] == 1]
+    return out
+
+
+def widen(v: View, at: Site) -> None:
+    """An axis in front of all that the other operand has, or an axis of extent 1 made longer."""
+    name, how = at
+    shape = v.values[name].shape
+    if how == "axis":
+        rank = max(len(x.shape) for i, n in _outer(v) if n == name for x in (v.values[m] for m in v.pair(i) or ()))
+        new = (2, *(1,) * (rank - len(shape)), *shape)
+    else:
+        new = (*shape[: len(shape) + how], 2, *shape[len(shape) + how + 1 :])
+    _resize(v, name, new)
+
+
+def _resize(v: View, name: str, new: tuple[int, ...]) -> None:
+    t = v.input(name)
+    if t is None:
+        old = v.g.consts[name]
+        v.g.consts[name] = np.broadcast_to(old.reshape((1,) * (len(new) - old.ndim) + old.shape), new).copy()
+    else:
+        t.shape = new
+
+
+def narrowing(v: View) -> list[Site]:
+    """Operands that may have an extent of 1 where the other one has more."""
+    out: list[Site] = []
+    for _, name in _outer(v):
+        shape = v.values[name].shape
+        out += [(name, k) for k in range(len(shape)) if shape[k] > 1]
+    return out
+
+
+def narrow(v: View, at: Site) -> None:
+    """An extent of 1, so that the other operand is what widens this one."""
+    name, k = at
+    t = v.input(name)
+    if t is None:
+        v.g.consts[name] = v.g.consts[name].take([0], axis=k)
+    else:
+        t.shape = (*t.shape[:k], 1, *t.shape[k + 1 :])
+
+
+def _drawn(t: T) -> bool:
+    return t.kind == "tensor" and t.values is None
+
+
+def extents(v: View) -> list[Site]:
+    """Extents of inputs above 1; those of other inputs and of constants at the same place from an end, or any."""
+    found = {n for t in v.inputs if _drawn(t) for n in t.shape if n > 1}
+    single = [("input", i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k, n in enumerate(t.shape) if n > 1]
+    return [*(("all", n) for n in sorted(found)), *single]
+
+
+def extent_of_one(v: View, at: Site) -> None:
+    """Axes of this extent have extent 1 everywhere, or one axis of one input has."""
+    if at[0] == "input":
+        t = v.inputs[at[1]]
+        t.shape = (*t.shape[: at[2]], 1, *t.shape[at[2] + 1 :])
+        return
+    for t in v.inputs:
+        if _drawn(t):
+            t.shape = tuple(1 if n == at[1] else n for n in t.shape)
+    for name in {c.name for c, _ in v.const_uses()}:
+        value = v.g.consts[name]
+        for k, n in enumerate(value.shape):
+            if n == at[1]:
+                value = value.take([0], axis=k)
+        v.g.consts[name] = value
+
+
+def leading(v: View) -> list[Site]:
+    """How many axes may be dropped in front of all inputs, or put there."""
+    ranks = [len(t.shape) for t in v.inputs if _drawn(t)]
+    if not ranks:
+        return []
+    return [(k,) for k in range(1, max(ranks))] + ([(-1,)] if max(ranks) < MOST_RANK else [])
+
+
+def drop(v: View, at: Site) -> None:
+    """Inputs lose axes in front, down to rank 1 or 0, or each has one more."""
+    for t in v.inputs:
+        if _drawn(t):
+            t.shape = tuple(t.shape)[at[0] :] if at[0] > 0 else (2, *t.shape)
+
+
+def openable(v: View) -> list[Site]:
+    """Axes of inputs."""
+    if v.g.meta.get("images"):
+        return []
+    most = v.words.open_axes
+    axes = [(i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k in range(len(t.shape)) if k < most]
+    return [("one", *a) for a in axes] + ([("all",)] if axes else [])
+
+
+def leave_open(v: View, at: Site) -> None:
+    """The model leaves an extent open, or the first of every input."""
+    if at[0] == "one":
+        v.words.open(v, f"p{at[1]}", [at[2]])
+    else:
+        for i, t in enumerate(v.inputs):
+            if _drawn(t) and t.shape:
+                v.words.open(v, f"p{i}", [0])

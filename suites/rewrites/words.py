@@ -1,0 +1,52 @@
+"""What ONNX calls the ops that respelling a program needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.core.dtypes import F16, F32, F64, DType
+from suites.onnx import schemas
+from suites.programs.respell import View, Words
+
+
+class _Onnx(Words):
+    commutative = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum", "Mean"})
+    ordered = frozenset({"Sub", "Div", "Pow", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "PRelu", "Where"})
+    reshape = ("Reshape", "data", "shape")
+    keepdims = "keepdims"
+    inserts_axes = frozenset({"Unsqueeze"})
+    perms = {"": "perm"}  # Transpose-13, perm: nothing states that a value may be negative
+    floats = (F32, F16, F64)
+    zero = True
+
+    def slots(self, v: View, op: str) -> tuple[str, str] | None:
+        if op not in self.commutative and op not in self.ordered:
+            return None
+        schema = schemas.effective(op, int(v.opset))
+        assert schema is not None
+        names = [s.name for s in schema.inputs]
+        return (names[0], names[0]) if len(names) == 1 else (names[-2], names[-1])  # of Where the last two
+
+    def identity(self, v: View, at: int, x: str) -> str:
+        return v.node(at, "Identity", {"input": x})
+
+    def cast(self, v: View, at: int, x: str, dtype: DType) -> str:
+        return v.node(at, "Cast", {"input": x}, {"to": dtype})
+
+    def transpose(self, v: View, at: int, x: str, perm: Sequence[int]) -> str:
+        return v.node(at, "Transpose", {"data": x}, {"perm": list(perm)})
+
+    def reshaped(self, v: View, at: int, x: str, shape: Sequence[int]) -> str:
+        return v.node(at, "Reshape", {"data": x, "shape": v.const(self.shape_of(shape))})
+
+    def second(self, v: View, at: int, x: str) -> str:
+        kind = v.values[x].dtype.kind
+        return v.node(at, "Neg", {"X": x}) if kind == "f" else self.identity(v, at, x)
+
+    def open(self, v: View, name: str, axes: Sequence[int]) -> None:
+        opened: dict[str, Any] = v.g.meta.setdefault("open", {})
+        opened[name] = sorted({*opened.get(name, ()), *axes})
+
+
+WORDS = _Onnx()
