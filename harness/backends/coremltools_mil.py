@@ -73,7 +73,7 @@ class Fold(_Base):
         dtype = {i[0]: i[1] for i in h["inputs"]}
         for name, args, _ in h["ops"]:
             if name == "matmul":
-                kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in (args["x"], args["y"]) if r}
+                kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in map(args.get, ("x", "y")) if r}
                 if len(kinds) > 1:
                     raise Unsupported("mixed types need one constant operand, and folding makes both constant")
         known: tuple[dict[Any, int] | None, ...] = (None, {})  # which extents are

@@ -24,6 +24,7 @@ class Backend(Protocol):
         optional.
     absolute: {pattern of ops: absolute error of its approximation}, such as {"Erf": 1e-6}.
     validates: False if it makes no claim to reject models that break a rule.
+    rejects: classes of exceptions by which it rejects; any other is a failure of its own code (none named: all reject).
     acc: {element type: type that sums are kept in}, where that is not f32 for the narrower floats.
     flushes: element types whose subnormals it may flush to zero.
     pack: number of instances that share one model (1: none), or {format: number}.

@@ -36,6 +36,8 @@ DECLARED = (
     "forks",
     "memory",
 )
+ADAPTERS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "backends", "")
+SLIPS = (LookupError, AttributeError, NameError)  # raised in a line of our own, by a mistake there
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # classes of exceptions that declare a gap
 
 
@@ -61,7 +63,9 @@ class Backend:
     Claims, of which nothing beyond is asked.  opsets: (oldest, newest).  dtypes: our names of element types.
     unsupported_ops: patterns of ops.  limits: {"max_rank", "empty", "static", "constant", "int64_as_int32"}
     (``harness.workers.claims``).  absolute: {pattern of ops: absolute error of an approximation}.  validates: False of
-    one that makes no claim to refuse models that break a rule.
+    one that makes no claim to refuse models that break a rule.  rejects: names of the classes of exceptions by which it
+    rejects, where these are its own; any other exception is then a failure of the backend's code, which says nothing
+    about the model (empty: every exception rejects).
     family: a name that it has in common with the backends that share its code; their opinions count once.
     memory: how the limit of the worker's memory is held: "address-space" (the system refuses more), or "resident" for
     what reserves far more addresses than it uses (WebAssembly, Java, CUDA, sanitizers).
@@ -87,6 +91,7 @@ class Backend:
     acc: dict[str, str] = {}
     flushes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    rejects: tuple[str, ...] = ()
 
     def version(self) -> str:
         """The runtime's version."""
@@ -132,14 +137,22 @@ def named(e: Any) -> str:
     return f"{type(e).__name__}: {words(e)}"
 
 
-def error_form(e: Any, phase: Any) -> dict[str, Any]:
-    """What an exception raised by a backend means."""
-    kind = "rejected"
-    if any(c.__name__ in GAPS for c in type(e).__mro__):
+def slipped(e: Any) -> bool:
+    """Did a line of ``harness/backends`` make a mistake?  The runtime that it calls has rejected nothing then."""
+    last = e.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return isinstance(e, SLIPS) and last is not None and last.tb_frame.f_code.co_filename.startswith(ADAPTERS)
+
+
+def error_form(e: Any, phase: Any, rejects: Any = ()) -> dict[str, Any]:
+    """What an exception raised by a backend means.  rejects: as in ``Backend``."""
+    kind, classes = "rejected", {c.__name__ for c in type(e).__mro__}
+    if classes.intersection(GAPS):
         kind = "unsupported"
     elif isinstance(e, MemoryError):
         kind = "crashed"
-    elif isinstance(e, ProtocolError):
+    elif isinstance(e, ProtocolError) or slipped(e) or (rejects and not classes.intersection(rejects)):
         kind = "harness_error"
     name, text = type(e).__name__, words(e)
     if kind == "crashed":

@@ -28,6 +28,7 @@ class Server:
 
     def __init__(self, backend: Any, page: Any = None, cap: Any = 1 << 28) -> None:
         self.backend, self.page, self.cap = backend, page, cap
+        self.rejects = tuple(getattr(backend, "rejects", ()))
         self.began = 0.0
         self.batch = self.job = 0
         self.home = os.getpid()
@@ -77,7 +78,7 @@ class Server:
             handle = self.backend.load(model, job["format"])
         except BaseException as e:  # a plug-in may raise anything, SystemExit too
             only(self.home)
-            answer["load"] = error_form(e, "load")
+            answer["load"] = error_form(e, "load", self.rejects)
             return answer
         only(self.home)
         last = None
@@ -87,7 +88,7 @@ class Server:
                 got = self.backend.run(handle, feed)
             except BaseException as e:
                 only(self.home)
-                answer["sets"].append({"error": error_form(e, "run")})
+                answer["sets"].append({"error": error_form(e, "run", self.rejects)})
                 continue
             only(self.home)
             form = self.outputs(got, job["outs"], out)

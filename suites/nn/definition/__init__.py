@@ -28,7 +28,7 @@ from suites.nn.definition import (
     reductions,
     shapes,
 )
-from suites.nn.definition.common import LAYERS, Unsupported
+from suites.nn.definition.common import LAYERS, Forbidden, Unsupported
 
 __all__ = ["Definition"]
 
@@ -54,6 +54,7 @@ class Definition:
     name = "nn-definition"
     formats = ("nn",)
     pack = 16
+    rejects = ("Forbidden",)
 
     def __init__(self) -> None:
         with _quiet():
@@ -75,7 +76,7 @@ class Definition:
                 raise Unsupported(f"no definition of {kind}")
             for names, tensors in ((layer.input, layer.inputTensor), (layer.output, layer.outputTensor)):
                 if len(tensors) not in (0, len(names)):
-                    raise ValueError(f"{layer.name}: {len(tensors)} tensors for {len(names)} names")
+                    raise Forbidden(f"{layer.name}: {len(tensors)} tensors for {len(names)} names")
         return spec
 
     def run(self, spec: Any, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -97,4 +98,4 @@ def _rank5(x: np.ndarray, rank: int) -> np.ndarray:
         return x[None, None, :, None, None]
     if rank == 3:
         return x[None, None]
-    raise ValueError(f"rank {rank} under the rank-5 mapping")
+    raise Forbidden(f"rank {rank} under the rank-5 mapping")

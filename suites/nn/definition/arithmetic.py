@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import LAYERS, Array, check, layer, weights
+from suites.nn.definition.common import Array, broadcast, check, layer, weights
 
 _ONE = {
     "ceil": np.ceil,
@@ -31,7 +31,7 @@ _ONE = {
     "copy": np.array,
 }
 for _name, _fn in _ONE.items():
-    LAYERS[_name] = lambda p, x, fn=_fn: fn(x)
+    layer(_name)(lambda p, x, *, fn=_fn: fn(x))
 
 _TWO = {
     "addBroadcastable": np.add,
@@ -43,7 +43,7 @@ _TWO = {
     "minBroadcastable": np.minimum,
 }
 for _name, _fn in _TWO.items():
-    LAYERS[_name] = lambda p, a, b, fn=_fn: fn(a, b)
+    layer(_name)(lambda p, a, b, *, fn=_fn: fn(*broadcast(a, b)))
 
 _RELATION = {
     "equal": np.equal,
@@ -54,13 +54,13 @@ _RELATION = {
     "greaterEqual": np.greater_equal,
 }
 for _name, _fn in _RELATION.items():
-    LAYERS[_name] = lambda p, a, b=None, fn=_fn: fn(a, p.alpha if b is None else b)
+    layer(_name)(lambda p, a, b=None, *, fn=_fn: fn(a, p.alpha) if b is None else fn(*broadcast(a, b)))
 
 _LOGIC = {"logicalAnd": np.logical_and, "logicalOr": np.logical_or, "logicalXor": np.logical_xor}
 for _name, _fn in _LOGIC.items():
-    LAYERS[_name] = lambda p, a, b, fn=_fn: fn(a != 0, b != 0)
-LAYERS["logicalNot"] = lambda p, x: x == 0
-LAYERS["whereBroadcastable"] = lambda p, c, a, b: np.where(c != 0, a, b)
+    layer(_name)(lambda p, a, b, *, fn=_fn: fn(*broadcast(a != 0, b != 0)))
+layer("logicalNot")(lambda p, x: x == 0)
+layer("whereBroadcastable")(lambda p, c, a, b: np.where(*broadcast(c != 0, a, b)))
 
 
 def _each(fn: Any, x: Array) -> Array:
@@ -81,14 +81,14 @@ def _exact_floor(a: float, b: float) -> float:
 @layer("floorDivBroadcastable")
 def floor_div(p: Any, a: Array, b: Array) -> Array:
     """Largest whole number not above a / b."""
-    a, b = np.broadcast_arrays(a, b)
+    a, b = broadcast(a, b)
     return np.array([_exact_floor(float(u), float(v)) for u, v in zip(a.ravel(), b.ravel())]).reshape(a.shape)
 
 
 @layer("modBroadcastable")
 def mod(p: Any, a: Array, b: Array) -> Array:
     """Remainder with the sign of the divisor."""
-    return np.mod(a, b)
+    return np.mod(*broadcast(a, b))
 
 
 @layer("erf")
@@ -185,42 +185,44 @@ def unary(p: Any, x: Array) -> Array:
 
 
 @layer("add")
-def add(p: Any, *xs: Array) -> Array:
+def add(p: Any, x: Array, *more: Array) -> Array:
     """Sum; of a single input, with alpha."""
-    return xs[0] + p.alpha if len(xs) == 1 else sum(xs[1:], xs[0])
+    first, *others = broadcast(x, *more)
+    return sum(others, first) if others else first + p.alpha
 
 
 @layer("multiply")
-def multiply(p: Any, *xs: Array) -> Array:
+def multiply(p: Any, x: Array, *more: Array) -> Array:
     """Product; of a single input, with alpha."""
-    out = xs[0] * p.alpha if len(xs) == 1 else xs[0]
-    for x in xs[1:]:
-        out = out * x
-    return out
+    first, *others = broadcast(x, *more)
+    return reduce(np.multiply, others, first) if others else first * p.alpha
 
 
 @layer("average")
 def average(p: Any, *xs: Array) -> Array:
     """Mean of two or more."""
     check(len(xs) > 1, "one input")
-    return sum(xs[1:], xs[0]) / len(xs)
+    first, *others = broadcast(*xs)
+    return sum(others, first) / len(xs)
 
 
 @layer("max")
 def largest(p: Any, *xs: Array) -> Array:
     """Maximum of two or more."""
     check(len(xs) > 1, "one input")
-    return reduce(np.maximum, xs)
+    return reduce(np.maximum, broadcast(*xs))
 
 
 @layer("min")
 def smallest(p: Any, *xs: Array) -> Array:
     """Minimum of two or more."""
     check(len(xs) > 1, "one input")
-    return reduce(np.minimum, xs)
+    return reduce(np.minimum, broadcast(*xs))
 
 
 def _stretched(w: Any, shape: Any, x: Array) -> Array:
+    check(len(shape) in (1, 3), f"expected a shape of 1 or 3 extents, got {list(shape)}")
+    check(x.ndim >= 3, "rank below 3")
     c, h, k = x.shape[-3:]
     s = tuple(int(n) for n in shape)
     check(s in ((1,), (c,), (1, h, k), (c, h, k)), f"shape {s}")

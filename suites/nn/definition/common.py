@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
+from itertools import zip_longest
+from math import prod
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray
-LAYERS: dict[str, Callable[..., Any]] = {}
+Fn = Callable[..., Any]
+
+
+class Forbidden(ValueError):
+    """The definition forbids the model, or what came of its data: the only exception by which this reading rejects."""
 
 
 class Unsupported(Exception):
     """A layer or form that this reading has no definition of."""
 
 
-def layer(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register ``fn(params, *inputs) -> array or list`` under layer names; inputs come as float64."""
+class Layer:
+    """A layer's definition, and the numbers of inputs that its signature takes."""
 
-    def add(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __init__(self, name: str, fn: Fn) -> None:
+        self.name, self.fn = name, fn
+        inputs = [p for p in signature(fn).parameters.values() if p.kind is not p.KEYWORD_ONLY][1:]
+        self.least = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in inputs)
+        self.most = None if any(p.kind is p.VAR_POSITIONAL for p in inputs) else len(inputs)
+
+    def __call__(self, params: Any, *inputs: Array) -> Any:
+        """Array or list of arrays.  Raises Forbidden for another number of inputs."""
+        enough = len(inputs) >= self.least and (self.most is None or len(inputs) <= self.most)
+        wanted = f"{self.least}" if self.most == self.least else f"{self.least} to {self.most or 'any number'}"
+        check(enough, f"{self.name}: expected {wanted} inputs, got {len(inputs)}")
+        return self.fn(params, *inputs)
+
+
+LAYERS: dict[str, Layer] = {}
+
+
+def layer(*names: str) -> Callable[[Fn], Fn]:
+    """Register ``fn(params, *inputs) -> array or list`` under layer names; inputs come as float64.  An argument that is
+    no input is keyword-only."""
+
+    def add(fn: Fn) -> Fn:
         for n in names:
-            LAYERS[n] = fn
+            LAYERS[n] = Layer(n, fn)
         return fn
 
     return add
@@ -29,7 +57,14 @@ def layer(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 def check(ok: bool, what: str) -> None:
     """The definition forbids it otherwise."""
     if not ok:
-        raise ValueError(what)
+        raise Forbidden(what)
+
+
+def broadcast(*arrays: Array) -> list[Array]:
+    """The arrays at their common shape: extents are equal or 1, counted from the last axis."""
+    for extents in zip_longest(*(reversed(x.shape) for x in arrays), fillvalue=1):
+        check(len({n for n in extents if n != 1}) <= 1, f"shapes {[x.shape for x in arrays]} do not broadcast")
+    return list(np.broadcast_arrays(*arrays))
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -50,6 +85,7 @@ def weights(w: Any, *shape: int, second: int = 0) -> Array:
         values = np.frombuffer(w.float16Value, "<f2")
     else:
         values = np.array(w.floatValue, np.float32)
+    check(not shape or values.size == prod(shape), f"expected weights of shape {shape}, got {values.size}")
     return values.reshape(shape).astype(np.float64) if shape else values.astype(np.float64)
 
 

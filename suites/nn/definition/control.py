@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import LAYERS, Array, check
+from suites.nn.definition.common import LAYERS, Array, Forbidden, check
 
 KINDS = ("branch", "loop", "loopBreak", "loopContinue")
 
 
-class _Leave(ValueError):
-    """A loopBreak; outside a loop it is an error."""
+class _Leave(Forbidden):
+    """A loopBreak; outside a loop the definition forbids it."""
 
 
-class _Again(ValueError):
-    """A loopContinue; outside a loop it is an error."""
+class _Again(Forbidden):
+    """A loopContinue; outside a loop the definition forbids it."""
 
 
 def run(layers: Any, blobs: dict[str, Array]) -> None:
@@ -24,17 +24,20 @@ def run(layers: Any, blobs: dict[str, Array]) -> None:
     for one in layers:
         kind = one.WhichOneof("layer")
         params = getattr(one, kind)
+        check(all(n in blobs for n in one.input), f"{one.name}: an input that nothing has computed")
         ins = [blobs[n] for n in one.input]
         if kind == "branch":
+            check(len(ins) == 1, f"branch: expected 1 input, got {len(ins)}")
             check(ins[0].size == 1, "condition of more than one element")
             net = params.ifBranch if abs(ins[0].item()) > 1e-6 else params.elseBranch
             run(net.layers, blobs)
         elif kind == "loop":
+            check(len(ins) <= 1, f"loop: expected 0 or 1 inputs, got {len(ins)}")
             _loop(params, ins, blobs)
         elif kind == "loopBreak":
-            raise _Leave
+            raise _Leave("loopBreak outside a loop")
         elif kind == "loopContinue":
-            raise _Again
+            raise _Again("loopContinue outside a loop")
         else:
             outs = LAYERS[kind](params, *[x.astype(np.float64) for x in ins])
             outs = outs if isinstance(outs, (list, tuple)) else [outs]

@@ -18,10 +18,11 @@ def _edges(amounts: Any) -> list[tuple[int, int]]:
 @layer("padding")
 def padding(p: Any, x: Array) -> Array:
     """A border around the last two axes: a value, the mirror image without the edge, or the edge."""
+    kind = p.WhichOneof("PaddingType")
+    check(kind is not None, "padding type")
+    check(x.ndim >= 2, "rank below 2")
     (t, b), (l, r) = _edges(p.paddingAmounts)
     h, w = x.shape[-2:]
-    kind = p.WhichOneof("PaddingType")
-    check(kind is not None and x.ndim >= 2, "padding type, rank")
     y = np.zeros((*x.shape[:-2], t + h + b, l + w + r))
     for i in range(y.shape[-2]):
         for j in range(y.shape[-1]):

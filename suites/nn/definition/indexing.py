@@ -142,12 +142,16 @@ def _overlap(a: Array, b: Array) -> float:
 
 
 @layer("NonMaximumSuppression")
-def non_maximum_suppression(p: Any, boxes: Array, scores: Array, *rest: Array) -> list[Array]:
+def non_maximum_suppression(
+    p: Any, boxes: Array, scores: Array, iou: Any = None, least: Any = None, limit: Any = None
+) -> list[Array]:
     """Greedy by the best score over classes; nothing left means the best box alone."""
-    values = [p.iouThreshold, p.scoreThreshold, p.maxBoxes]
-    for i, r in enumerate(rest):
-        values[i] = r.item()
-    iou, least, limit = float(values[0]), float(values[1]), int(values[2])
+    check(boxes.ndim == scores.ndim == 3 and boxes.shape[2] == 4, "boxes [n, b, 4] and scores [n, b, classes]")
+    check(boxes.shape[:2] == scores.shape[:2], "boxes and scores of other extents")
+    given = [(iou, p.iouThreshold), (least, p.scoreThreshold), (limit, p.maxBoxes)]
+    check(all(v is None or v.size == 1 for v, _ in given), "a threshold of more than one element")
+    iou, least, limit = (float(other if v is None else v.item()) for v, other in given)
+    limit = int(limit)
     n, classes = boxes.shape[0], scores.shape[2]
     out = [np.zeros((n, limit, 4)), np.zeros((n, limit, classes)), np.full((n, limit), -1.0), np.zeros(n)]
     for b in range(n):

@@ -39,6 +39,7 @@ def batchnorm(p: Any, x: Array) -> Array:
 
     def column(w: Any, default: float) -> Array:
         v = weights(w)
+        check(v.size in (0, c), f"expected {c} weights, got {v.size}")
         return (v if v.size else np.full(c, default)).reshape(c, 1, 1)
 
     gamma, beta = column(p.gamma, 1.0), column(p.beta, 0.0)

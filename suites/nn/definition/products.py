@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import Array, check, layer, weights
+from suites.nn.definition.common import Array, Unsupported, check, layer, weights
 
 
 def _eight_bits(p: Any, x: Array) -> Array:
@@ -276,6 +276,12 @@ def _average(exclude: bool) -> Any:
     return lambda v, padded: v.sum(-1) / (v.shape[-1] if exclude else padded)
 
 
+def _highest(v: Array, n: int) -> Array:
+    if not v.shape[-1]:
+        raise Unsupported("the maximum of a window that lies in the padding is not described")
+    return np.asarray(v.max(-1))
+
+
 @layer("pooling")
 def pooling(p: Any, x: Array) -> Array:
     """Maximum, average or root of the sum of squares over windows of the last two axes."""
@@ -283,7 +289,7 @@ def pooling(p: Any, x: Array) -> Array:
     lead, x = x.shape[:-3], x.reshape(-1, *x.shape[-3:])
     s = x.shape[2:]
     kernel, stride = _pair(p.kernelSize, (3, 3)), _pair(p.stride, (1, 1))
-    fn = (lambda v, n: v.max(-1), _average(p.avgPoolExcludePadding), lambda v, n: np.sqrt((v * v).sum(-1)))[p.type]
+    fn = (_highest, _average(p.avgPoolExcludePadding), lambda v, n: np.sqrt((v * v).sum(-1)))[p.type]
     if p.globalPooling:
         y = _windows(x, s, (1, 1), [(0, 0)] * 2, (1, 1), fn)
     elif p.WhichOneof("PoolingPaddingType") == "includeLastPixel":
@@ -305,7 +311,7 @@ def pooling3d(p: Any, x: Array) -> Array:
     kernel = (p.kernelDepth, p.kernelHeight, p.kernelWidth)
     stride = (p.strideDepth, p.strideHeight, p.strideWidth)
     pads = _borders3(p, x.shape[2:], kernel, stride)
-    fn = (lambda v, n: v.max(-1), _average(p.countExcludePadding))[p.type]
+    fn = (_highest, _average(p.countExcludePadding))[p.type]
     return _windows(x, kernel, stride, pads, _sizes(x.shape[2:], kernel, stride, pads), fn)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import LAYERS, Array, check, layer
+from suites.nn.definition.common import Array, check, layer
 
 
 def _many(shape: tuple[int, ...], fn: Any) -> Array:
@@ -31,9 +31,9 @@ def _bernoulli(p: Any, shape: tuple[int, ...]) -> Array:
 
 
 for _name, _fn in (("Normal", _normal), ("Uniform", _uniform), ("Bernoulli", _bernoulli)):
-    LAYERS[f"random{_name}Like"] = lambda p, x, fn=_fn: fn(p, x.shape)
-    LAYERS[f"random{_name}Static"] = lambda p, fn=_fn: fn(p, tuple(p.outputShape))
-    LAYERS[f"random{_name}Dynamic"] = lambda p, s, fn=_fn: fn(p, tuple(int(v) for v in s))
+    layer(f"random{_name}Like")(lambda p, x, *, fn=_fn: fn(p, x.shape))
+    layer(f"random{_name}Static")(lambda p, *, fn=_fn: fn(p, tuple(p.outputShape)))
+    layer(f"random{_name}Dynamic")(lambda p, s, *, fn=_fn: fn(p, tuple(int(v) for v in s)))
 
 
 @layer("categoricalDistribution")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import LAYERS, Array, axis_of, check, layer
+from suites.nn.definition.common import Array, axis_of, check, layer
 
 
 def _over(x: Array, axes: tuple[int, ...], fn: Callable[[list[float]], float], keep: bool) -> Array:
@@ -71,7 +71,7 @@ def _nd(fn: Callable[[list[float]], float]) -> Callable[..., Array]:
 
 
 for _name, _fn in _FUNCTIONS.items():
-    LAYERS[_name] = _nd(_fn)
+    layer(_name)(_nd(_fn))
 
 _OLD = (
     "reduceSum",
@@ -109,8 +109,8 @@ def _position(pick: Callable[[list[float]], float]) -> Callable[..., Array]:
     return run
 
 
-LAYERS["argMax"] = _position(max)
-LAYERS["argMin"] = _position(min)
+layer("argMax")(_position(max))
+layer("argMin")(_position(min))
 
 
 @layer("cumSum")

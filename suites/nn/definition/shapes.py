@@ -282,6 +282,7 @@ def slice_static(p: Any, x: Array) -> Array:
 @layer("sliceDynamic")
 def slice_dynamic(p: Any, x: Array, begin: Array, *rest: Array) -> Array:
     """As sliceStatic; the inputs after the begin override the parameters in order."""
+    check(len(rest) <= 5, f"expected 2 to 7 inputs, got {len(rest) + 2}")
     values = [list(v)[: x.ndim] for v in (p.endIds, p.strides, p.beginMasks, p.endMasks, p.squeezeMasks)]
     for i, r in enumerate(rest):
         values[i] = _whole(r)
@@ -333,16 +334,21 @@ def fill_like(p: Any, x: Array) -> Array:
     return x * 0 + p.value if np.isfinite(x).all() else np.full(x.shape, p.value)
 
 
+def _extents(shape: Any) -> tuple[int, ...]:
+    check(all(0 <= n < 2**31 for n in shape), f"extents {list(shape)}")
+    return tuple(shape)
+
+
 @layer("fillStatic")
 def fill_static(p: Any) -> Array:
     """One value."""
-    return np.full(tuple(p.targetShape), p.value)
+    return np.full(_extents(p.targetShape), p.value)
 
 
 @layer("fillDynamic")
 def fill_dynamic(p: Any, shape: Array) -> Array:
     """One value, the shape an input."""
-    return np.full(_whole(shape), p.value)
+    return np.full(_extents(_whole(shape)), p.value)
 
 
 def _stretch(x: Array, shape: list[int]) -> Array:
