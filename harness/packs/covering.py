@@ -47,7 +47,8 @@ def covering(outputs: Sequence[tuple[Expected, Rule]]) -> Covering:
     """The tightest line above the bounds of all elements, at their mean.  Raises Uncoverable."""
     sizes, bounds = [np.zeros(0)], [np.zeros(0)]
     for e, rule in outputs:
-        size, bound = _points(e, rule)
+        with quiet:
+            size, bound = _points(e, rule)
         sizes.append(size)
         bounds.append(bound)
     x, b = np.concatenate(sizes), np.concatenate(bounds)
@@ -171,7 +172,8 @@ def edges(e: Expected, rule: Rule) -> tuple[Array, Array]:
 
 def _inward(limit: Array, sign: float, d: DType) -> Array:
     """The number of the type nearest to ``limit`` that is not beyond it."""
-    near = limit.astype(d.np)
-    beyond = (near.astype(np.float64) - limit) * sign > 0
-    step = np.nextafter(near, np.asarray(-sign * np.inf, d.np))
+    with quiet:
+        near = limit.astype(d.np)
+        beyond = (near.astype(np.float64) - limit) * sign > 0
+        step = np.nextafter(near, np.asarray(-sign * np.inf, d.np))
     return np.where(beyond, step, near).astype(d.np)

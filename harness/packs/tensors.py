@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import FormatError, UsageError
+from harness.core.quiet import quiet
 
 Array = np.ndarray
 # safetensors' names of element types
@@ -106,4 +107,5 @@ def _one_nan(a: Array) -> Array:
     """The same with one NaN for all: which one comes out is the processor's choice."""
     if a.dtype.kind == "c":
         return np.array(a, order="C")
-    return np.where(np.isnan(a.astype(np.float64)), np.asarray(np.nan, a.dtype), a).astype(a.dtype)
+    with quiet:
+        return np.where(np.isnan(a.astype(np.float64)), np.asarray(np.nan, a.dtype), a).astype(a.dtype)

@@ -1,0 +1,176 @@
+"""The forms of packs, read by others: the rules of native in NumPy, ONNX's own backend tests, ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import unittest
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from harness.backends import registry as backends
+from harness.cases.case import draw_case
+from harness.compare import judge
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
+from harness.declare import registry
+from harness.engine.engine import Engine
+from harness.ledger.ledger import Ledger
+from harness.packs import tensors
+from harness.packs.bounds import POINTWISE
+from harness.packs.covering import Uncoverable, covering, edges
+from harness.packs.files import opened
+from harness.packs.frozen import freeze
+from harness.packs.judging import case_of
+from harness.packs.writing import PackPlan, pack
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "packs"
+OPS = ["Softmax", "Conv", "ReduceLogSumExp", "Exp", "Add", "MatMul", "Cast", "QuantizeLinear", "Gather", "Acos", "Div"]
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def frozen(ops=OPS, n=8, dialect="onnx"):
+    """Valid instances of the newest op versions with the rules of their outputs."""
+    versions = {v.op: v for v in registry.dialect(dialect).versions.values() if v.op in ops}
+    for v in versions.values():
+        for index in range(n):
+            case = draw_case(v, v.opsets[-1], 5, index, invalid=False)
+            if not case.problem:
+                yield freeze(case, Ledger())
+
+
+def beyond(a: np.ndarray) -> np.ndarray:
+    """The next numbers away from zero."""
+    if a.dtype.kind in "iu":
+        return a + np.where(a < np.iinfo(a.dtype).max, 1, 0).astype(a.dtype)
+    return np.nextafter(a, np.copysign(np.asarray(np.inf, a.dtype), a)).astype(a.dtype)
+
+
+def test_rules_of_native_say_what_the_judge_says(tmp_path):
+    """Each element at, and just beyond, what the stated bound allows."""
+    checker, told, same = example("check_native"), example("check_native").POINTWISE, 0
+    assert told == POINTWISE
+    pack(PackPlan("onnx", "native", tmp_path / "p", OPS, opsets=(17, None), each=8))
+    with opened(tmp_path / "p") as read:
+        for entry in read.entries:
+            case, described = case_of(read, entry), read.json(str(Path(entry.model).parent / "case.json"))
+            stored = tensors.read((tmp_path / "p" / Path(entry.model).parent / "tensors.safetensors").read_bytes(), "x")
+            if case.inst.rule is not None:
+                assert described["must"] == "refuse"
+                assert all("outputs" not in run for run in described["runs"])
+                continue
+            outputs = described["runs"][0]["outputs"]
+            if len(outputs) != 1 or outputs[0]["rule"] not in POINTWISE:
+                continue
+            (e,), (output,) = case.expected[0], outputs
+            value = e.value
+            if not value.size or output["expected"]["dtype"] not in (
+                "f16",
+                "f32",
+                "f64",
+                "bf16",
+                "u8",
+                "i8",
+                "i64",
+                "bool",
+            ):
+                continue
+            assert tensors.digest(stored[output["expected"]["tensor"]]) == tensors.digest(value)
+            tried = [value]
+            if output["rule"] == "within":
+                with quiet:
+                    low, high = (
+                        (stored[output["reference"]] + s * stored[output["bound"]]).astype(value.dtype) for s in (-1, 1)
+                    )
+                tried += [
+                    low,
+                    high,
+                    beyond(low),
+                    beyond(high),
+                    np.full_like(value, np.nan),
+                    np.full_like(value, np.inf),
+                ]
+            elif value.dtype.kind in "iu":
+                tried += [value + np.ones((), value.dtype)]
+            for a in tried:
+                passed = checker.passes(a, output, stored)
+                for at in list(np.ndindex(value.shape))[:6]:
+                    if "open" in output and stored[output["open"]][at]:
+                        continue
+                    one = value.copy()
+                    one[at] = a[at]
+                    verdict = judge([e], Outcome(Status.VALUE, [one])).verdict
+                    assert passed[at] == (verdict is not Verdict.MISMATCH), (entry.id, at, one[at], output["rule"])
+                    same += 1
+    assert same > 2000
+
+
+def test_tolerance_covers_every_derived_bound_and_says_how_loose_it_is():
+    """In the reader's own arithmetic, at the last number that the bound allows."""
+    covered = left_out = 0
+    for f in frozen(n=24):
+        pairs = [pair for row in f.outputs for pair in row]
+        try:
+            line = covering(pairs)
+        except Uncoverable:
+            left_out += 1
+            continue
+        for e, rule in pairs:
+            if rule.name == "exact" or not e.value.size:
+                continue
+            for end in edges(e, rule):
+                wide = e.value.dtype if e.value.dtype.isbuiltin == 1 else np.float32
+                with quiet:
+                    a, b = end.astype(wide), e.value.astype(wide)
+                    np.testing.assert_allclose(a, b, rtol=line.rtol, atol=line.atol)
+            covered += 1
+        assert line.loosest >= line.typical >= 1.0 or (line.rtol == line.atol == 0)
+    assert covered > 50
+    assert left_out
+
+
+def test_exact_instances_get_no_tolerance():
+    rows = [f.outputs[0] for f in frozen(["Gather"]) if f.outputs[0][0][0].dtype.name in ("f32", "i64", "f64")]
+    lines = [covering(row) for row in rows if row[0][1].name == "exact"]
+    assert lines
+    assert {(x.rtol, x.atol) for x in lines} == {(0.0, 0.0)}
+
+
+def test_onnx_backend_test_agrees_with_the_judge(tmp_path):
+    """The onnx package's own loader and runner with ONNX Runtime: what the judge passes, passes there."""
+    packed = pack(PackPlan("onnx", "onnx-node", tmp_path / "p", OPS, opsets=(17, None), each=10))
+    reader = example("backend_test")
+    suite = reader.Pack(reader.Runtime, str(tmp_path / "p")).test_suite
+    result = unittest.TestResult()
+    suite.run(result)
+    failed = {t.id().rpartition(".")[2] for t, _ in [*result.failures, *result.errors]}
+    skipped = {t.id().rpartition(".")[2] for t, _ in result.skipped}
+    ids = {f"test_{e.id.lower()}_cpu": e for e in packed.entries}
+    assert len(ids) == len(packed.entries) > 150
+    ran = set(ids) - skipped
+    assert len(ran) > 0.6 * len(ids)
+    with opened(tmp_path / "p") as read, backends.create("onnxruntime") as handle:
+        engine, passed = Engine([handle]), 0
+        for name in sorted(ran):
+            (r,) = engine.judge([case_of(read, ids[name])])
+            if name in failed:
+                assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), name
+            passed += r.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE) and name not in failed
+    assert passed > 0.5 * len(ids)
+
+
+@pytest.mark.parametrize(("dialect", "suffix"), [("tflite", ".tflite"), ("nn", ".mlmodel")])
+def test_other_dialects_have_their_model_files(tmp_path, dialect, suffix):
+    packed = pack(PackPlan(dialect, "native", tmp_path / "p", each=1, families=["reduction"]))
+    assert packed.entries
+    assert all(e.model.endswith(suffix) for e in packed.entries)
