@@ -43,9 +43,11 @@ def draw_within(
     """As ``draw_case``, of an instance within the claims; None where no draw gives one.
 
     Operands become constants, and extents known, where the claims ask for it."""
-    for k in range(TRIES if claims else 1):
+    if not claims:
+        return draw_case(v, opset, seed, index, draws, invalid, lazy)
+    for k in range(TRIES):
         case = draw_case(v, opset, seed if k == 0 else mix(seed + k * 0x9E3779B97F4A7C15), index, draws, invalid, lazy)
-        if not claims or case.problem:
+        if case.problem:
             return case
         case = shaped(case, claims)
         if not claims.beyond(case.inst, v.schema):

@@ -176,7 +176,10 @@ class LearnedSupport:
         if case.inst.rule is not None:
             new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
             return
-        n = new.types.setdefault(self._combination(case, key), Count())
+        combination = self._combination(case, key)
+        n = new.types.get(combination)
+        if n is None:
+            n = new.types[combination] = Count()
         n.passed += 1
         name = self._foretold_by(case)
         if name is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,13 @@ class Claims:
     constant: tuple[str, ...] = ()
     int64_as_int32: bool = False
 
-    def __bool__(self) -> bool:
+    @cached_property
+    def _limits(self) -> bool:
         return self != Claims()
+
+    def __bool__(self) -> bool:
+        """Is anything beyond it?  Found out once: every case asks."""
+        return self._limits
 
     def to_json(self) -> dict[str, Any]:
         """The fields that say more than the default."""

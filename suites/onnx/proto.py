@@ -200,7 +200,7 @@ def sparse(value: Sparse) -> Message:
     return (1, tensor("", value.values), 2, tensor("", value.indices), 3, list(value.dims))
 
 
-_KEPT = 1 << 13  # types of tensors at most: new shapes come as long as a run lasts
+_KEPT = 1 << 13  # types of tensors at most, then all anew: new shapes come as long as a run lasts
 _SHAPES: dict[tuple[int, tuple[Dim, ...] | None], bytes] = {}
 
 
@@ -209,8 +209,9 @@ def tensor_type(code: int, shape: tuple[Dim, ...] | None) -> bytes:
     hit = _SHAPES.get((code, shape))
     if hit is None:
         hit = encode((1, _tensor_type(code, shape)))
-        if len(_SHAPES) < _KEPT:
-            _SHAPES[code, shape] = hit
+        if len(_SHAPES) >= _KEPT:
+            _SHAPES.clear()
+        _SHAPES[code, shape] = hit
     return hit
 
 

@@ -78,17 +78,8 @@ class OpVersion(Sampler):
         e = self.entry
         tensors: dict[str, Any] = {}
         params: dict[str, Any] = {}
-        for name, shown in e.checks.agrees.items():
-            said = call.attrs.get(name)
-            if said is not None and said != shown(call):
-                raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
-        for name, value in e.checks.only.items():
-            known = value if isinstance(value, tuple) else (value,)
-            if call.attr(name, known[0]) not in known:
-                words = " ".join(map(repr, known))
-                raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {words} alone")
-        if e.checks.stated:
-            self.hold_stated(call)
+        if self._checked:
+            self._check_entry(call)
         if e.evaluation is not None:
             raw = e.evaluation.fn(call)
         else:
@@ -111,6 +102,27 @@ class OpVersion(Sampler):
             return [self._expect(call, 0, results[0], tensors, params)]
         shared: dict[Any, Any] = {}
         return [self._expect(call, i, r, tensors, params, shared) for i, r in enumerate(results[: call.n_outs])]
+
+    @cached_property
+    def _checked(self) -> bool:
+        """Does the entry state anything about its calls?"""
+        checks = self.entry.checks
+        return bool(checks.agrees or checks.only or checks.stated)
+
+    def _check_entry(self, call: Call) -> None:
+        """Raises RuleError or Unsupported where a call is not as the entry states."""
+        checks = self.entry.checks
+        for name, shown in checks.agrees.items():
+            said = call.attrs.get(name)
+            if said is not None and said != shown(call):
+                raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
+        for name, value in checks.only.items():
+            known = value if isinstance(value, tuple) else (value,)
+            if call.attr(name, known[0]) not in known:
+                words = " ".join(map(repr, known))
+                raise Unsupported(f"{self.key}: {name} = {call.attr(name)!r}, the reference knows {words} alone")
+        if checks.stated:
+            self.hold_stated(call)
 
     def underspecified(self, call: Call) -> str | None:
         """What the spec leaves open about a call, or None; a plain string leaves all open."""

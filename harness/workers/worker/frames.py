@@ -34,7 +34,7 @@ _WRITTEN: dict[
 _READ: dict[
     str, tuple[Any, ...]
 ] = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
-_KEPT = 1 << 13  # of each, at most, 400 bytes each: shapes recur, new ones come as long as a run lasts
+_KEPT = 1 << 13  # of each, at most, 400 bytes each; then all anew: shapes recur, but new ones come all the time
 ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # ours, whatever a backend does to json
 DECODE = json.JSONDecoder().decode
 
@@ -44,7 +44,9 @@ def written(a: np.ndarray) -> Any:
     form = " ".join([dtype_name(a), *map(str, a.shape)])
     pad = -a.nbytes % 16
     out = form, a.nbytes + pad, PAD[pad]
-    if type(a) is np.ndarray and len(_WRITTEN) < _KEPT:
+    if type(a) is np.ndarray:
+        if len(_WRITTEN) >= _KEPT:
+            _WRITTEN.clear()
         _WRITTEN[a.dtype, a.shape] = out
     return out
 
@@ -57,8 +59,9 @@ def read(form: Any) -> Any:
     for n in shape:
         size *= n
     out = dtype, shape, size + -size % 16, name if name in TAGGED else None
-    if len(_READ) < _KEPT:
-        _READ[form] = out
+    if len(_READ) >= _KEPT:
+        _READ.clear()
+    _READ[form] = out
     return out
 
 
