@@ -21,8 +21,9 @@ from harness.packs.files import FORMAT, MANIFEST, SUM, Entry, sha256, sink
 from harness.packs.frozen import NOBODY, Form, Frozen, LeftOut, freeze
 from harness.packs.native import Native
 from harness.packs.onnx_node import OnnxNode
+from harness.packs.ort_jsonc import OrtJsonc
 
-FORMS: dict[str, type] = {"native": Native, "onnx-node": OnnxNode}
+FORMS: dict[str, type] = {"native": Native, "onnx-node": OnnxNode, "ort-jsonc": OrtJsonc}
 TRIES = 8  # draws for one instance that a form can say
 LARGEST = 1 << 16  # bytes of the inputs and expected outputs of an instance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import unittest
 from pathlib import Path
@@ -167,6 +168,26 @@ def test_onnx_backend_test_agrees_with_the_judge(tmp_path):
                 assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), name
             passed += r.verdict in (Verdict.AGREE, Verdict.UNINFORMATIVE) and name not in failed
     assert passed > 0.5 * len(ids)
+
+
+def test_tests_of_onnx_runtime_web_agree_with_the_judge(tmp_path):
+    """Models made from the .jsonc as its runner makes them: with its thresholds a right answer does not fail."""
+    packed = pack(PackPlan("onnx", "ort-jsonc", tmp_path / "p", OPS, opsets=(17, None), each=10))
+    reader = example("run_jsonc")
+    found = {}
+    for file in (tmp_path / "p").glob("ops/*.jsonc"):
+        head, _, text = file.read_text().partition("\n")
+        assert head.startswith("//")
+        found.update({test["name"]: reader.run(test) for test in json.loads(text)})
+    assert set(found) == {e.id for e in packed.entries}
+    with opened(tmp_path / "p") as read, backends.create("onnxruntime") as handle:
+        engine = Engine([handle])
+        for entry in packed.entries:
+            (r,) = engine.judge([case_of(read, entry)])
+            if found[entry.id] == "failed":
+                assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), entry.id
+    passed = sum(v == "passed" for v in found.values())
+    assert passed > 0.7 * len(found) > 100
 
 
 @pytest.mark.parametrize(("dialect", "suffix"), [("tflite", ".tflite"), ("nn", ".mlmodel")])
