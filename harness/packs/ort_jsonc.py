@@ -1,8 +1,8 @@
 """The form ``ort-jsonc``: the operator tests of ONNX Runtime Web (js/web/test/data/ops/*.jsonc).
 
-One file for each op version holds its instances: node, attributes, inputs and outputs.  The format has no
-tolerance.  Its reader compares floats with a threshold of its own (``ABSOLUTE``, ``RELATIVE`` in js/web/test/test-runner.ts), so an
-instance whose derived bound is wider is left out: a right answer might fail there.
+One file for each op version holds its instances: node, attributes, inputs and outputs.  The format has no tolerance.
+Its reader compares floats with a threshold of its own (js/web/test/test-runner.ts), which ``ABSOLUTE`` and ``RELATIVE``
+are.  An instance whose derived bound is wider is left out: a right answer might fail there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,30 @@ TYPES = {
 }
 COMPARED = frozenset(["f32", "f64", "i8", "i16", "i32", "u8", "u16", "u32", "bool", "str"])
 # onnx.proto3, TensorProto.DataType
-NUMBERS = dict(f32=1, u8=2, i8=3, u16=4, i16=5, i32=6, i64=7, str=8, bool=9, f16=10, f64=11, u32=12, u64=13, bf16=16)
+NUMBERS = {
+    name: number
+    for number, name in enumerate(
+        [
+            "f32",
+            "u8",
+            "i8",
+            "u16",
+            "i16",
+            "i32",
+            "i64",
+            "str",
+            "bool",
+            "f16",
+            "f64",
+            "u32",
+            "u64",
+            "c64",
+            "c128",
+            "bf16",
+        ],
+        1,
+    )
+}
 SAFE = 2**53  # integers beyond are no numbers in JavaScript
 ATTRIBUTES = {"float": "float", "int": "int", "str": "string", "floats": "floats", "ints": "ints", "strs": "strings"}
 
