@@ -116,15 +116,15 @@ def _mapped() -> int | None:
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded(room: int | None = None) -> Iterator[None]:
     """Inside, an allocation beyond what the machine has raises MemoryError, where the system lets us say so (Linux: it
-    grants such an allocation, and kills the process that uses it)."""
+    grants such an allocation, and kills the process that uses it).  room: bytes, where less is to be allowed."""
     mapped = _mapped() if sys.platform == "linux" else None
     if mapped is None:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    ends = [n for n in (soft, hard, mapped + available()) if n != resource.RLIM_INFINITY]
+    ends = [n for n in (soft, hard, mapped + (available() if room is None else room)) if n != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min(ends), hard))
     try:
         yield

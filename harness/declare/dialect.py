@@ -74,6 +74,8 @@ class Dialect:
     """Domains of the schema whose operands of the first type carry a scale and a zero point."""
     shares_tensors: bool = False
     """Does the builder give two inputs one tensor where the instance says so (``Instance.shared``)?"""
+    draws_edges: bool = False
+    """Has one instance in a few a place moved to an edge, or special values in one operand (``declare.nearby``)?"""
     tells_omitted: bool = True
     """Can a model tell an attribute that is left out from its default spelled out?"""
     has_booleans: bool = True
@@ -268,6 +270,10 @@ class Dialect:
     def rank_limit(self, version: OpVersion) -> int:
         """Highest rank that this op version takes."""
         return self.max_rank
+
+    def counts_back(self, version: OpVersion) -> bool:
+        """May an attribute name an axis by a negative number?"""
+        return True
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Is this input given as a constant?"""

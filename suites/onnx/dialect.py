@@ -85,6 +85,7 @@ class Onnx(Dialect):
     declares_extents = True
     has_booleans = False
     shares_tensors = True
+    draws_edges = True
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
     def __init__(self, package: str) -> None:
@@ -106,6 +107,10 @@ class Onnx(Dialect):
             return self.versions[f"onnx/{op}/{version}"]
         except KeyError:
             raise UsageError(f"onnx: {op}-{version} is not declared") from None
+
+    def counts_back(self, version: OpVersion) -> bool:
+        """Before opset 11 no text says so."""
+        return version.schema.domain != "" or int(version.version) >= 11
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried

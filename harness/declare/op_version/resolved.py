@@ -27,11 +27,14 @@ class Owner(Protocol):
     name: str
     min_rank: int
     shares_tensors: bool
+    draws_edges: bool
     allow_empty: bool
 
     def between(self, first: Any, last: Any) -> tuple[Any, ...]: ...
 
     def rank_limit(self, version: Any) -> int: ...
+
+    def counts_back(self, version: Any) -> bool: ...
 
     def draws_const(self, version: Any, slot: Slot, t: T, d: Draw) -> bool: ...
 

@@ -14,6 +14,7 @@ from harness.core.dtypes import DType
 from harness.core.errors import UsageError
 from harness.core.instance import SAME, Arg, Instance
 from harness.declare.codec import Build, Slotted
+from harness.declare.nearby import at_edges
 from harness.declare.op_version.resolved import Resolved
 from harness.generate.draw import Draw, DrawEngine, T
 
@@ -26,8 +27,9 @@ INT_REGIMES = ("small", "full", "small", "special")
 class Sampler(Resolved):
     """What can be drawn of an op version."""
 
-    def draw(self, engine: DrawEngine, opset: Any = None) -> Instance:
-        """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured."""
+    def draw(self, engine: DrawEngine, opset: Any = None, edges: bool = True) -> Instance:
+        """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured.  edges:
+        may a place be moved to an edge (``harness.declare.nearby``), where the dialect does that?"""
         if opset is None:
             r = self.opsets
             opset = r[(0, -1, engine.int(0, len(r) - 1))[engine.int(0, 2)]] if len(r) > 1 else r[0]
@@ -38,7 +40,8 @@ class Sampler(Resolved):
         else:
             assert self.meaning is not None
             b = self.encode(d, self.meaning.derive(d))
-        return self.instance(d, b)
+        inst = self.instance(d, b)
+        return at_edges(self, d, inst) if edges and self.dialect.draws_edges else inst
 
     def begin(self, engine: DrawEngine, opset: Any) -> Draw:
         """The start of an instance: its element types are drawn, nothing else."""
