@@ -34,18 +34,20 @@ class _Timed:
     away.
     """
 
-    __slots__ = ("_before", "_began", "_depth", "_seen", "_ticking")
+    __slots__ = ("_before", "_began", "_depth", "_limit", "_seen", "_ticking")
 
     def __init__(self) -> None:
         self._depth = 0
         self._began = self._seen = 0.0  # processor time at which the last context began, and what the last tick saw
         self._ticking = False
+        self._limit: float | None = None  # of the context that is open, where it has one of its own
 
     def __enter__(self) -> None:
         if get_ident() != _main_thread:
             return
         if self._depth == 0:
             self._began = process_time()
+            self._limit = None
             if not self._ticking:
                 self._start()
         self._depth += 1
@@ -53,6 +55,14 @@ class _Timed:
     def __exit__(self, *why: Any) -> None:
         if get_ident() == _main_thread:
             self._depth -= 1
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """The context with a limit of its own, for what may be given up.  Inside another one that one's limit counts."""
+        with self:
+            if self._depth == 1:
+                self._limit = seconds
+            yield
 
     def _start(self) -> None:
         self._before = signal.signal(signal.SIGVTALRM, self._tick)
@@ -72,12 +82,10 @@ class _Timed:
                 self.stop()
             self._seen = self._began
             return
-        now = process_time()
-        if now - self._began >= SECONDS and (frame is None or frame.f_code is not _Timed.__exit__.__code__):
-            self._began = now - SECONDS + AGAIN
-            raise RuleError(
-                "fits-time", f"expected what the reference evaluates within {SECONDS:.0f} s of processor time"
-            )
+        now, limit = process_time(), SECONDS if self._limit is None else self._limit
+        if now - self._began >= limit and (frame is None or frame.f_code is not _Timed.__exit__.__code__):
+            self._began = now - limit + AGAIN
+            raise RuleError("fits-time", f"expected what the reference evaluates within {limit:g} s of processor time")
 
 
 def _forked() -> None:

@@ -275,6 +275,11 @@ class Dialect:
         """May an attribute name an axis by a negative number?"""
         return True
 
+    def keeps(self, version: OpVersion) -> tuple[str, ...]:
+        """What is not moved to an edge: the text states a domain that no annotation tells.  Attributes and operands,
+        "shapes", "outputs", "data:" and an operand."""
+        return ()
+
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Is this input given as a constant?"""
         return self.const_chance > 0 and d.chance(self.const_chance)

@@ -75,8 +75,6 @@ class Sampling:
     lack, and would be most of what is drawn.
     tags: what a dialect's ``finish`` adds to the instances of this line ("fused", "bias"), or what a meaning's
     generator leaves out ("nonnegative").
-    keeps: attributes and operands, "shapes" or "outputs", of which no place is moved to an edge (``declare.nearby``):
-    the text states a domain that no annotation says.
     """
 
     draw: Callable[[Draw], dict[str, Any]] | None = None
@@ -87,7 +85,6 @@ class Sampling:
     outs: Callable[[Draw, dict[str, Any]], int | None] | int | None = None
     alike: bool = True
     tags: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         types = {k: tuple(v.split()) if isinstance(v, str) else tuple(v) for k, v in (self.types or {}).items()}

@@ -25,6 +25,7 @@ from harness.generate.recipes import arrays_of
 EVERY = 16  # one instance in so many has a place moved, one has special values in one operand
 TRIES = 3  # places, until the reference takes one
 _ROOM = 1 << 28  # bytes that a try may allocate
+_SECONDS = 0.25  # of processor time that it may take
 _ELEMENTS = 1 << 14  # of all results
 _MOST_RANK = 8
 _INTEGERS = 16  # elements of an operand that holds integers one by one
@@ -39,6 +40,8 @@ _ENDS = (0, 1, -1, 2, -2, 2**31 - 1, -(2**31))
 def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance; one in ``EVERY`` with one place moved, one with special values in an operand that has none."""
     how = d.int(0, EVERY - 1)
+    if how >= EVERY - 2 and any(isinstance(x, Graph) for x in inst.attrs.values()):
+        return inst  # blocks state shapes and casts of their own
     if how == EVERY - 1:
         return beside(version, d, inst)
     return special(version, d, inst) if how == EVERY - 2 else inst
@@ -48,7 +51,8 @@ def special(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance with NaN, infinities, zeros of either sign, subnormals and the ends of the type in one of its float
     operands; itself where there is none, or the reference does not take it."""
     held = [(s, k, a) for s, k, a in _plain(inst) if a.dtype.kind == "f" and 0 not in a.shape and _may_be_any(a)]
-    held = [(s, k, a) for s, k, a in held if s not in version.entry.sampling.keeps]
+    keeps = frozenset(version.dialect.keeps(version))
+    held = [(s, k, a) for s, k, a in held if keeps.isdisjoint((s, "data:*", f"data:{s}"))]
     if not held:
         return inst
     slot, k, a = d.pick(held)
@@ -71,8 +75,6 @@ def beside(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance with one place moved; itself where none of ``TRIES`` places may be moved so.
 
     version: the ``OpVersion``.  d: what it was drawn from."""
-    if any(isinstance(x, Graph) for x in inst.attrs.values()):
-        return inst  # blocks state shapes of their own
     for _ in range(TRIES):
         moved = d.pick(_MOVES)(version, d, inst)
         if moved is not None and takes(version, moved):
@@ -83,7 +85,7 @@ def beside(version: Any, d: Draw, inst: Instance) -> Instance:
 def takes(version: Any, inst: Instance) -> bool:
     """Does the reference evaluate the instance, within ``_ROOM``, and do its shapes and rules hold?"""
     try:
-        with quiet, bounded(_ROOM), timed:
+        with quiet, bounded(_ROOM), timed.within(_SECONDS):
             call = version.dialect.call_of(inst, arrays_of(inst), version)
             version.check(call)
             return sum(getattr(e.value, "size", 0) for e in version.evaluate(call)) <= _ELEMENTS
@@ -123,9 +125,10 @@ def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
 
 def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """An axis of no element or of one; half the time so is every axis that was as long."""
-    if "shapes" in version.entry.sampling.keeps:
+    keeps = version.dialect.keeps(version)
+    if "shapes" in keeps:
         return None
-    at = [(key, a, i) for *key, a in _plain(inst) for i in range(len(a.shape))]
+    at = [(key, a, i) for *key, a in _plain(inst) if key[0] not in keeps for i in range(len(a.shape))]
     if not at:
         return None
     (slot, k), a, i = d.pick(at)
@@ -143,8 +146,10 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
 def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Axes of one element more, in front or behind, or one of them less; half the time of each operand of that rank.
     Operands that hold integers one by one keep theirs."""
+    keeps = version.dialect.keeps(version)
     given = [(s, k, a) for s, k, a in _plain(inst) if a.values is None or a.dtype.kind != "i"]
-    if not given or "shapes" in version.entry.sampling.keeps:
+    given = [(s, k, a) for s, k, a in given if s not in keeps]
+    if not given or "shapes" in keeps:
         return None
     slot, k, a = d.pick(given)
     rank = len(a.shape)
@@ -229,7 +234,7 @@ def _edges(version: Any, d: Draw, inst: Instance, name: str) -> Callable[[], int
 def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """An attribute that is an integer, or a list of them."""
     held = [a for a in _numbers(version) if a.name in inst.attrs or a.default is not None]
-    held = [a for a in held if a.name not in version.entry.sampling.keeps]
+    held = [a for a in held if a.name not in version.dialect.keeps(version)]
     if not held:
         return None
     a = d.pick(held)
@@ -245,7 +250,7 @@ def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """An operand that holds integers one by one: axes, sizes, counts."""
     held = [(s, k, a) for s, k, a in _plain(inst) if a.values is not None and a.dtype.kind == "i"]
     held = [(s, k, a) for s, k, a in held if 0 < len(a.values or ()) <= _INTEGERS]
-    held = [(s, k, a) for s, k, a in held if s not in version.entry.sampling.keeps]
+    held = [(s, k, a) for s, k, a in held if s not in version.dialect.keeps(version)]
     if not held:
         return None
     slot, k, a = d.pick(held)
@@ -259,14 +264,14 @@ def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
 
 def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Another stated value of an attribute, its default spelled out, or left out."""
-    held = [a for a in version.schema.attrs.values() if a.type in _SIMPLE and (a.enum or not a.required)]
-    held = [a for a in held if a.name not in version.entry.sampling.keeps]
+    held = [a for a in version.schema.attrs.values() if a.type in _SIMPLE and (a.enum or a.default is not None)]
+    held = [a for a in held if a.name not in version.dialect.keeps(version)]
     if not held:
         return None
     a = d.pick(held)
     flag = a.type == "bool" or (a.type == "int" and a.default in (0, 1))
     values = [*(a.enum or ()), *((0, 1) if flag else ()), *((a.default,) if a.default is not None else ())]
-    if not a.required:
+    if a.default is not None and not a.required:
         values.append(None)
     new = d.pick(values)
     old = inst.attrs.get(a.name)
@@ -278,7 +283,8 @@ def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
 
 def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Without an operand that is optional."""
-    held = [s.name for s in version.schema.inputs if s.optional and s.name in inst.args]
+    keeps = version.dialect.keeps(version)
+    held = [s.name for s in version.schema.inputs if s.optional and s.name in inst.args and s.name not in keeps]
     if not held:
         return None
     name = d.pick(held)
@@ -288,7 +294,11 @@ def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
 def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Another number of results asked for, some of the optional ones before the last left out."""
     outputs = version.schema.outputs
-    if "outputs" in version.entry.sampling.keeps or not any(o.optional for o in outputs) or any(o.variadic for o in outputs):
+    if (
+        "outputs" in version.dialect.keeps(version)
+        or not any(o.optional for o in outputs)
+        or any(o.variadic for o in outputs)
+    ):
         return None
     least = max([i + 1 for i, o in enumerate(outputs) if not o.optional], default=1)
     n = d.int(least, len(outputs))

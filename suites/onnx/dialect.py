@@ -15,7 +15,7 @@ from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, OpSchema, OpVersion, Results
 from harness.declare.interpreter import Watch, fed
-from suites.onnx import builder, notation, parse, schemas
+from suites.onnx import builder, edges, notation, parse, schemas
 from suites.onnx.codecs import Scalar
 from suites.onnx.interpret import Run
 
@@ -111,6 +111,9 @@ class Onnx(Dialect):
     def counts_back(self, version: OpVersion) -> bool:
         """Before opset 11 no text says so."""
         return version.schema.domain != "" or int(version.version) >= 11
+
+    def keeps(self, version: OpVersion) -> tuple[str, ...]:
+        return edges.keeps(version.op, int(version.version))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried

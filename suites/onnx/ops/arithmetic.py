@@ -121,9 +121,7 @@ for _name, (_fn, _last) in _BINARY.items():
     _a, _b = first_slot(_name), first_slot(_name, 1)
     if _last:
         op(_name, _fn, Sampling(_old(_a, _b)), until=_last, x=_a, y=OldOperand(_b, _a))
-    _more: Any = (Spelling(out=_whole), Checks(ambiguous=_power_fits)) if _name == "Pow" else ()
-    if _name == "Mod":
-        _more = (Sampling(keeps=("fmod",)),)  # "if the input type is floating point, then fmod attribute must be set to 1"
+    _more = (Spelling(out=_whole), Checks(ambiguous=_power_fits)) if _name == "Pow" else ()
     op(_name, _fn, *_more, since=_last + 1, until=11 if _name == "BitShift" else None, x=_a, y=_b)
 
 # every count has a result
@@ -145,7 +143,7 @@ def _alike(d: Draw) -> dict:
 
 
 for _name, _fn in {"Sum": s.sum_n, "Max": s.max_n, "Min": s.min_n, "Mean": s.mean_n}.items():
-    op(_name, _fn, Sampling(_alike, keeps=("shapes",)), until=6, xs="data_0")
+    op(_name, _fn, Sampling(_alike), until=6, xs="data_0")
     op(_name, _fn, since=8, xs="data_0")
 
 op("Where", s.where, c="condition", x="X", y="Y")

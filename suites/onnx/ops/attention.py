@@ -25,7 +25,7 @@ def _outs(d: Draw, values: dict) -> int:
 op(
     "Attention",
     s.attention,
-    Sampling(outs=_outs, keeps=("outputs",)),  # the updated caches come together, with the old ones
+    Sampling(outs=_outs),
     q="Q",
     k="K",
     v="V",

@@ -81,19 +81,18 @@ _EARLY: dict[str, Any] = {
     "spatial": _SPATIAL,
     **_BATCH,
 }
-_CASES = Sampling(keeps=("outputs",))  # "Output case #1: Y, mean, var, saved_mean, saved_var; #2: Y"
-op("BatchNormalization", variants.batch_norm, Sampling(ranks=(4, 4), keeps=("outputs",)), until=1, **_EARLY)
-op("BatchNormalization", variants.batch_norm, _CASES, since=6, until=6, **_EARLY)
+op("BatchNormalization", variants.batch_norm, Sampling(ranks=(4, 4)), until=1, **_EARLY)
+op("BatchNormalization", variants.batch_norm, since=6, until=6, **_EARLY)
 _INFERRED = Spelling(mean="mean", var="var", fixed={"training": False})
 _COLUMN = Channels("X")  # "the op also accepts single dimension input of size N in which case C is assumed to be 1"
 _OR_VECTOR = Spelling(x=_COLUMN, scale="scale", bias="B", out=_COLUMN.like)
-op("BatchNormalization", variants.batch_norm, _INFERRED, _CASES, since=7, until=8, **_BATCH)
-op("BatchNormalization", variants.batch_norm, _INFERRED, _CASES, _OR_VECTOR, since=9, until=9)
+op("BatchNormalization", variants.batch_norm, _INFERRED, since=7, until=8, **_BATCH)
+op("BatchNormalization", variants.batch_norm, _INFERRED, _OR_VECTOR, since=9, until=9)
 op(
     "BatchNormalization",
     variants.batch_norm,
     _OR_VECTOR,
-    Sampling(outs=lambda d, v: 3 if v["training"] else 1, keeps=("outputs",)),
+    Sampling(outs=lambda d, v: 3 if v["training"] else 1),
     since=14,
     mean="input_mean",
     var="input_var",

@@ -190,5 +190,5 @@ op(
         "ONNX Dropout-1 .. -22",
     ),
     Spelling(out_dtype=lambda c, i: of(c.inputs["data"]) if i == 0 or c.version.version < 10 else BOOL),
-    Sampling(_draw_dropout, outs=_dropout_outs, keeps=("ratio",)),  # "with value in [0, 1)"
+    Sampling(_draw_dropout, outs=_dropout_outs),
 )

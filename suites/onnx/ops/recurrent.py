@@ -25,7 +25,8 @@ class Recurrence(Slotted):
 
     def encode(self, value: Any, b: Build) -> None:
         super().encode(value, b)
-        b.attrs["hidden_size"] = value.shape[-1]
+        if not b.draw.chance(8):
+            b.attrs["hidden_size"] = value.shape[-1]
         if "output_sequence" in b.version.schema.attrs:  # version 1 gives the whole sequence only on demand
             b.attrs["output_sequence"] = 1
 

@@ -1,0 +1,104 @@
+"""Instances beside a drawn one (``harness.declare.nearby``): what is moved, what is not, and what is given up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.cases.case import fill
+from harness.core.dtypes import F32
+from harness.core.instance import Arg, Instance
+from harness.declare import OpVersion, nearby, registry
+from harness.generate.draw_engines import Prng
+
+ONNX = registry.dialect("onnx")
+OPS = [
+    "onnx/Add/14",
+    "onnx/TopK/11",
+    "onnx/Conv/11",
+    "onnx/ReduceSum/13",
+    "onnx/Pad/19",
+    "onnx/LSTM/14",
+    "onnx/Slice/13",
+]
+
+
+def _moved(
+    v: OpVersion, seed: int, change: Callable[[OpVersion, Any, Instance], Instance]
+) -> tuple[Instance, Instance]:
+    engine = Prng(seed)
+    inst = v.draw(engine, v.opsets[-1], edges=False)
+    return inst, change(v, v.begin(engine, v.opsets[-1]), inst)
+
+
+@pytest.mark.parametrize("key", OPS)
+def test_what_is_moved_is_an_instance_that_the_reference_takes(key: str) -> None:
+    v = ONNX.versions[key]
+    others = 0
+    for seed in range(60):
+        inst, moved = _moved(v, seed, nearby.beside)
+        others += moved is not inst
+        case = fill(v, moved)
+        assert case.expected is not None, (case.problem, moved.dumps())
+    assert others > 20
+
+
+def test_places_reach_no_element_other_ranks_far_integers_and_other_options() -> None:
+    conv, topk, shape = (ONNX.versions[k] for k in ("onnx/Conv/11", "onnx/ReduceSum/13", "onnx/Shape/15"))
+    extents = {n for s in range(300) for n in _moved(conv, s, nearby.beside)[1].tensor("X").shape}
+    ranks = {len(_moved(topk, s, nearby.beside)[1].tensor("data").shape) for s in range(200)}
+    starts = {_moved(shape, s, nearby.beside)[1].attrs.get("start") for s in range(400)}
+    assert 0 in extents
+    assert {0, 7, 8} & ranks
+    assert {2**31 - 1, -(2**31)} & starts
+
+
+def test_an_instance_that_the_reference_refuses_is_given_up() -> None:
+    v = ONNX.versions["onnx/MatMul/13"]
+    for seed in range(80):
+        moved = _moved(v, seed, nearby.beside)[1]
+        a, b = moved.tensor("A").shape, moved.tensor("B").shape
+        assert a[-1] == (b[-2] if len(b) > 1 else b[0]), moved.dumps()
+
+
+def test_elements_become_special_in_one_operand() -> None:
+    v = ONNX.versions["onnx/BatchNormalization/15"]
+    seen: dict[str, set[str]] = {}
+    for seed in range(60):
+        inst, moved = _moved(v, seed, nearby.special)
+        changed = [s for s in inst.args if inst.args[s] != moved.args[s]]
+        assert len(changed) <= 1
+        for s in changed:
+            found = np.asarray(fill(v, moved).draws[0][s], np.float64)
+            seen.setdefault(s, set()).update({"nan"} if np.isnan(found).any() else ())
+    assert {s for s, words in seen.items() if "nan" in words} >= {"scale", "B", "input_mean", "input_var"}
+
+
+def test_what_a_dialect_keeps_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    v = ONNX.versions["onnx/Flatten/13"]
+    monkeypatch.setattr(type(ONNX), "keeps", lambda self, version: ("axis", "shapes", "data:*"))
+    for seed in range(60):
+        for change in (nearby.beside, nearby.special):
+            inst, moved = _moved(v, seed, change)
+            assert moved.attrs.get("axis", 1) == inst.attrs.get("axis", 1)
+            assert moved.args == inst.args
+
+
+def test_a_long_evaluation_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    v = ONNX.versions["onnx/Relu/14"]
+
+    def slow(call: Any) -> Any:
+        while True:
+            time.sleep(0)
+
+    monkeypatch.setattr(v, "evaluate", slow)
+    assert not nearby.takes(v, Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (2,))}))
+
+
+def test_dialects_without_the_hook_draw_as_before() -> None:
+    v = next(iter(registry.dialect("nn").versions.values()))
+    assert v.draw(Prng(3), v.opsets[-1]).dumps() == v.draw(Prng(3), v.opsets[-1], edges=False).dumps()

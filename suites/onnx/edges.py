@@ -1,0 +1,81 @@
+"""What is not moved to an edge (``harness.declare.nearby``): operands and attributes with a domain
+of which no annotation tells; "shapes", "outputs"; "data:NAME" for the elements alone of an operand.
+
+Each line has the sentence that states the domain.  Elements stand here too where the text gives no value for what is
+not finite; the ledger of reach goals counts those as open.
+"""
+
+from __future__ import annotations
+
+KEEPS: dict[str, tuple[str, ...]] = {
+    # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
+    "BatchNormalization": ("outputs", "training_mode"),
+    # "present_key, present_value, past_key and past_value should all be present or none"
+    "Attention": ("outputs", "data:*"),
+    # "if the input type is floating point, then the fmod attribute must be set to 1"
+    "Mod": ("fmod",),
+    # "with value in [0, 1)"; before version 12 nothing says what the mask holds outside of training
+    "Dropout": ("ratio", "training_mode", "outputs"),
+    # "a single positive value"
+    "TopK": ("K", "k"),
+    # "it takes value greater than 0"; "RoIs' coordinates are normalized"
+    "Resize": ("scales", "roi", "exclude_outside", "antialias"),
+    "Upsample": ("scales", "width_scale", "height_scale"),
+    # "in case 'indices' is of non-integer type, the values will be casted to int64 before use"
+    "OneHot": ("indices", "depth", "values"),
+    # "Scale and zero point must have same shape"; 0 for float8
+    "QuantizeLinear": ("y_scale", "y_zero_point"),
+    "DequantizeLinear": ("x_scale", "x_zero_point"),
+    "QLinearMatMul": ("a_scale", "a_zero_point", "b_scale", "b_zero_point", "y_scale", "y_zero_point"),
+    "QLinearConv": (
+        *("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point"),
+        *("auto_pad", "pads", "w"),
+    ),
+    # "auto_pad ... pads attribute cannot be used simultaneously with auto_pad attribute"
+    **dict.fromkeys(
+        ("Conv", "ConvInteger", "ConvTranspose", "Caffe2ConvTranspose"), ("auto_pad", "pads", "W", "w", "filter")
+    ),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), ("auto_pad",)),
+    # either an input or the type
+    "Optional": ("input", "type"),
+    # "a permutation": no text counts axes of it from the back
+    "Transpose": ("perm",),
+    # both optional, and one of them tells the length
+    "STFT": ("window", "frame_length", "data:signal"),
+    # "must be positive" (type and shape inference of the onnx package)
+    **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), ("size",)),
+    "Multinomial": ("sample_size", "data:*"),
+    # one number an axis; the extents that come of them are positive
+    "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),
+    # positions that are not finite
+    "DeformConv": ("data:offset", "data:X", "W"),
+    "GridSample": ("data:grid",),
+    "RoiAlign": ("data:X", "data:rois"),
+    "AffineGrid": ("data:theta",),
+    # what one tree asks of a row that has no features
+    **dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"), ("shapes",)),
+    # sums whose order or algorithm the text leaves free, of terms that are not finite
+    "DFT": ("data:input",),
+    "Det": ("data:X",),
+    **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
+    # "[C] or [N, C]"
+    **dict.fromkeys(
+        ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor", "PRelu"), ("shapes", "data:*")
+    ),
+    **dict.fromkeys(("FlexAttention", "LinearAttention"), ("data:*",)),
+    "NegativeLogLikelihoodLoss": ("data:input", "data:weight"),
+    "SoftmaxCrossEntropyLoss": ("data:scores", "data:weights"),
+    "Normalizer": ("data:X",),
+}
+
+# "all inputs and outputs must have the same shape": until version 6
+_ALIKE = ("Sum", "Max", "Min", "Mean")
+
+
+def keeps(op: str, version: int) -> tuple[str, ...]:
+    """Of an op version."""
+    if op in _ALIKE and version < 8:
+        return ("shapes",)
+    if op in ("Softmax", "LogSoftmax", "Hardmax") and version < 13:
+        return ("shapes", "axis")  # "axis: ... accepted range is [-r, r-1]", and 1 where nothing is said
+    return KEEPS.get(op, ())
