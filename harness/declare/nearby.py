@@ -128,10 +128,10 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
     keeps = version.dialect.keeps(version)
     if "shapes" in keeps:
         return None
-    at = [(key, a, i) for *key, a in _plain(inst) if key[0] not in keeps for i in range(len(a.shape))]
+    at = [(slot, k, a, i) for slot, k, a in _plain(inst) if slot not in keeps for i in range(len(a.shape))]
     if not at:
         return None
-    (slot, k), a, i = d.pick(at)
+    slot, k, a, i = d.pick(at)
     old, new = a.shape[i], d.pick((0, 0, 1))
     if old == new:
         return None
@@ -162,6 +162,9 @@ def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
             return shape[1:]
         return (*more, *shape) if front else (*shape, *more)
 
+    lo, hi = version.ranks
+    if not lo <= len(other(a.shape)) <= hi:
+        return None
     some = [(s, j, x) for s, j, x in given if (s, j) == (slot, k) or (many and len(x.shape) == rank)]
     return _with(inst, {(s, j): _reshaped(x, other(x.shape)) for s, j, x in some})
 

@@ -25,6 +25,7 @@ from harness.declare.schema import Attr, OpSchema, Slot
 MOST_RANK = 8  # where nothing states a limit
 _AXIS_NAMES = {"axis", "dim", "batch_axis", "seq_dim", "batch_dim", "time_axis"}
 _AXES_NAMES = {"axes", "perm", "axis_list", "reduction_axes"}
+_IDLE = {"consumed_inputs"}  # "legacy optimization attribute": it says nothing of the operator
 _NO_EXTENTS = {"seed", "seed2", "version", "stash_type", "dtype"}  # integers that count no positions
 
 
@@ -88,6 +89,8 @@ class Facts:
         booleans = self.version.dialect.has_booleans
         out = []
         for a in self.schema.attrs.values():
+            if a.name in _IDLE:
+                continue
             p = told.get(a.name) or _of_type(a, self.schema, booleans)
             if p is not None:
                 out.append(p._replace(attr=a, left_out=not a.required and self.version.dialect.tells_omitted))

@@ -27,13 +27,16 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "QuantizeLinear": ("y_scale", "y_zero_point"),
     "DequantizeLinear": ("x_scale", "x_zero_point"),
     "QLinearMatMul": ("a_scale", "a_zero_point", "b_scale", "b_zero_point", "y_scale", "y_zero_point"),
+    # "the update count of X. It should be a scalar"
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T")),
     "QLinearConv": (
         *("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point"),
         *("auto_pad", "pads", "w"),
     ),
     # "auto_pad ... pads attribute cannot be used simultaneously with auto_pad attribute"
     **dict.fromkeys(
-        ("Conv", "ConvInteger", "ConvTranspose", "Caffe2ConvTranspose"), ("auto_pad", "pads", "W", "w", "filter")
+        ("Conv", "ConvInteger", "ConvTranspose", "Caffe2ConvTranspose"),
+        ("auto_pad", "pads", "W", "w", "filter", "x_zero_point", "w_zero_point"),
     ),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), ("auto_pad",)),
     # either an input or the type
