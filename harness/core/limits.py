@@ -58,7 +58,7 @@ class _Timed:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """The context with a limit of its own, for what may be given up.  Inside another one that one's limit counts."""
+        """The context with a limit of its own, for what may be given up.  The outermost context's counts."""
         with self:
             if self._depth == 1:
                 self._limit = seconds
