@@ -32,7 +32,7 @@ class Native:
     def files(self, frozen: Frozen) -> tuple[dict[str, bytes], str, dict[str, Any]]:
         """See ``Form``."""
         case, at = frozen.case, f"cases/{frozen.id}"
-        model, models = model_files(frozen)
+        model, models, interface = model_files(frozen)
         stored: dict[str, np.ndarray] = {}
         runs = []
         for r, given in enumerate(frozen.inputs):
@@ -44,7 +44,13 @@ class Native:
             }
             if frozen.outputs:
                 run["outputs"] = [
-                    {"name": n} if not n else {"name": n, **_output(stored, f"{r}.output.{i}", e, rule)}
+                    {"name": n}
+                    if not n
+                    else {
+                        "name": n,
+                        **({"given": interface[n]} if n in interface else {}),
+                        **_output(stored, f"{r}.output.{i}", e, rule),
+                    }
                     for i, (n, (e, rule)) in enumerate(zip(frozen.names, frozen.outputs[r], strict=True))
                 ]
             runs.append(run)
@@ -63,7 +69,7 @@ class Native:
         out[f"{at}/{CASE}"] = json.dumps(told, indent=1, allow_nan=False).encode() + b"\n"
         out[f"{at}/{TENSORS}"] = tensors.write(stored)
         out[f"{at}/instance.json"] = case.inst.dumps().encode() + b"\n"
-        return out, f"{at}/{model}", {}
+        return out, f"{at}/{model}", {"given": interface} if interface else {}
 
     def rest(self) -> dict[str, bytes]:
         """See ``Form``."""

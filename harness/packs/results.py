@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError, OpconformError, UsageError
 from harness.core.outcome import Outcome, Status
+from harness.core.quiet import quiet
 from harness.declare import Expected
 from harness.packs import tensors
 from harness.packs.files import Entry, Pack
@@ -93,7 +95,7 @@ class Results:
             want = None if row is None or i >= len(row) else row[i]
             own = {k[len(p) + 1 :]: v for p in (name, str(i)) for k, v in given.items() if k.startswith(p + "/")}
             whole = given.get(name, given.get(str(i)))
-            values.append(_value(whole, own, want))
+            values.append(_converted(_value(whole, own, want), entry.more.get("given", {}).get(name), want))
         return values
 
 
@@ -106,6 +108,16 @@ def _value(whole: Any, parts: dict[str, Any], want: Expected | None) -> Any:
     if isinstance(value, dict) and parts:
         return {k: v.item() if isinstance(v, np.ndarray) and v.ndim == 0 else v for k, v in parts.items()}
     return _typed(whole, value)
+
+
+def _converted(a: Any, given: dict[str, Any] | None, want: Expected | None) -> Any:
+    """An output that the model gives in another form than the operator's, in the form of the operator."""
+    if given is None or want is None or not isinstance(a, np.ndarray) or not isinstance(want.value, np.ndarray):
+        return a
+    if a.dtype == BY_NAME[given["dtype"]].np:
+        with quiet:
+            a = a.astype(want.value.dtype)
+    return a.reshape(want.value.shape) if list(a.shape) == given.get("shape") else a
 
 
 def _typed(a: Any, want: Any) -> Any:

@@ -19,6 +19,7 @@ from harness.ledger.loader import load_ledger
 from harness.packs import tensors
 from harness.packs.files import FORMAT, MANIFEST, SUM, Entry, sha256, sink
 from harness.packs.frozen import NOBODY, Form, Frozen, LeftOut, freeze
+from harness.packs.models import PRIVATE, WRITTEN
 from harness.packs.native import Native
 from harness.packs.onnx_node import OnnxNode
 from harness.packs.ort_jsonc import OrtJsonc
@@ -61,6 +62,8 @@ def pack(plan: PackPlan, progress: Any = None) -> Packed:
     form: Form = FORMS[plan.form]()
     if form.dialects and plan.dialect not in form.dialects:
         raise UsageError(f"--format {plan.form} takes {' '.join(form.dialects)}, not {plan.dialect}")
+    if registry.dialect(plan.dialect).extension == PRIVATE and plan.dialect not in WRITTEN:
+        raise UsageError(f"--dialect {plan.dialect} has no model files for others")
     chosen = list(_chosen(plan))
     ledger = load_ledger(backends=[NOBODY])
     packed, left = Packed(op_versions=len(chosen)), dict[str, Counter[str]]()

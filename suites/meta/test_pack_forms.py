@@ -15,6 +15,7 @@ import pytest
 from harness.backends import registry as backends
 from harness.cases.case import draw_case
 from harness.compare import judge
+from harness.core.errors import UsageError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import registry
@@ -25,7 +26,7 @@ from harness.packs.bounds import POINTWISE
 from harness.packs.covering import Uncoverable, covering, edges
 from harness.packs.files import opened
 from harness.packs.frozen import freeze
-from harness.packs.judging import case_of
+from harness.packs.judging import case_of, judge_pack
 from harness.packs.writing import PackPlan, pack
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "packs"
@@ -188,6 +189,41 @@ def test_tests_of_onnx_runtime_web_agree_with_the_judge(tmp_path):
                 assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), entry.id
     passed = sum(v == "passed" for v in found.values())
     assert passed > 0.7 * len(found) > 100
+
+
+def test_packages_of_mil_compute_what_is_expected(tmp_path):
+    """Read back from the .mlpackage, and run by the reference as a whole program."""
+    packed = pack(PackPlan("mil", "native", tmp_path / "p", ["softmax", "reduce_sum", "split", "less"], each=6))
+    again = pack(PackPlan("mil", "native", tmp_path / "q", ["softmax", "reduce_sum", "split", "less"], each=6))
+    assert packed.sum == again.sum
+    mil, same, results = registry.dialect("mil"), 0, {}
+    with opened(tmp_path / "p") as read:
+        for entry in packed.entries:
+            case = case_of(read, entry)
+            if case.inst.rule is not None:
+                continue
+            folder = (tmp_path / "p" / entry.model).parent
+            told = read.json(str(Path(entry.model).parent / "case.json"))["runs"][0]
+            stored = tensors.read((folder / "tensors.safetensors").read_bytes(), "")
+            inputs = {x["name"]: stored[x["value"]["tensor"]] for x in told["inputs"]}
+            got = mil.run_model(tmp_path / "p" / entry.model, inputs or {"no_input": np.zeros(1, np.float32)})
+            results.update({f"{entry.id}/0/{o['name']}": v for o, v in zip(told["outputs"], got, strict=True)})
+            same += 1
+    (tmp_path / "r").mkdir()
+    np.savez(tmp_path / "r" / "a.npz", **results)
+    told = {"format": "opconform-results-1", "backend": {"name": "interpreter", "validates": False}}
+    refused = {e.id: "rejected" for e in packed.entries if e.rule is not None}
+    (tmp_path / "r" / "results.json").write_text(json.dumps({**told, "statuses": refused}))
+    judged = judge_pack(tmp_path / "p", tmp_path / "r", tmp_path / "out")
+    counts = judged.summary.tally["mil", "interpreter"]
+    assert set(counts) <= {"agree", "uninformative", "unsupported", "ambiguous"}, counts
+    assert same > 15
+    assert any(e.more for e in packed.entries)
+
+
+def test_a_dialect_without_a_file_format_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="passes has no model files for others"):
+        pack(PackPlan("passes", "native", tmp_path / "p"))
 
 
 @pytest.mark.parametrize(("dialect", "suffix"), [("tflite", ".tflite"), ("nn", ".mlmodel")])
