@@ -39,7 +39,7 @@ def find_clusters(
     for c in cases:
         if c["verdict"] in bad:
             groups[c["key"], c["backend"], c["verdict"]].append(c)
-    counts = _Counts(cube, coverage)
+    counts = Counts(cube, coverage)
     out: list[dict[str, Any]] = []
     unexplained: dict[tuple[str, str, str], list[tuple[_Group, list[dict[str, Any]]]]] = defaultdict(list)
     for (key, backend, verdict), members in groups.items():
@@ -56,7 +56,7 @@ def find_clusters(
     return out
 
 
-class _Counts:
+class Counts:
     """How many instances have a fact: exact from the tallies for dtype and opset, else from coverage."""
 
     def __init__(self, cube: Counter[tuple[str, Any, str, str, str]], coverage: dict[str, dict[str, Any]]) -> None:
@@ -114,7 +114,7 @@ class _Group:
         self,
         members: list[dict[str, Any]],
         failed: float,
-        counts: _Counts,
+        counts: Counts,
         key: str,
         backend: str,
         invalid: bool,

@@ -1,8 +1,8 @@
 """What is new and what is gone between two runs.
 
 Random runs rarely draw the same instances, so two runs are compared by what failed (op version, backend,
-verdict), not by which instance showed it; instances that are in both are matched by their id as well.  A
-failure that is missing because the other run never got there is *not run*, never *gone*.
+verdict) and by its cause (``reports.news``), not by which instance showed it; instances that are in both are matched by
+their id as well.  A failure that is missing because the other run never got there is *not run*, never *gone*.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from reports.news import classify
 from reports.summary import BAD, Summary, key_order
 
 Group = tuple[str, str, str]  # key, backend name without version, verdict
@@ -17,8 +18,9 @@ TRIED = 4  # instances of a type that a backend called unsupported, all of them,
 
 
 def compare(new: Summary, old: Summary) -> dict[str, Any]:
-    """new, gone: failures of one run only, where both ran that op version on that backend.  still: in both.
-    not_run: failures of the old run that the new one did not run; first_run: the other way round.
+    """new, gone: failures of one run only, where both ran that op version on that backend.  still: in both.  seldom:
+    failures of the new run alone whose cause is new too, but too rare for the old run to have shown it.  not_run:
+    failures of the old run that the new one did not run; first_run: the other way round.
 
     Each entry: key, backend, verdict, n and of (failures and judged outcomes now), was and was_of (before).
     Marks each case of ``new`` with ``baseline``: "new", "same" (that instance failed before) or "kind"
@@ -35,7 +37,8 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
     """
     bad_new, ran_new = _tables(new)
     bad_old, ran_old = _tables(old)
-    out: dict[str, Any] = {"new": [], "gone": [], "still": [], "not_run": [], "first_run": []}
+    how = classify(new, old)
+    out: dict[str, Any] = {"new": [], "gone": [], "still": [], "not_run": [], "first_run": [], "seldom": []}
     for group in sorted(set(bad_new) | set(bad_old), key=lambda g: (key_order(g[0]), g[1], g[2])):
         pair = group[:2]
         entry = {
@@ -49,15 +52,12 @@ def compare(new: Summary, old: Summary) -> dict[str, Any]:
         }
         if not ran_new[pair]:
             out["not_run"].append(entry)
-        elif not ran_old[pair]:
-            out["first_run"].append(entry)
-        elif not bad_old[group]:
-            out["new"].append(entry)
         elif not bad_new[group]:
             out["gone"].append(entry)
         else:
-            out["still"].append(entry)
-    _mark_cases(new, old, bad_old)
+            told = how.get(group) or ("still" if bad_old[group] else "new")
+            out["first_run" if told == "new" and not ran_old[pair] else told].append(entry)
+    _mark_cases(new, old, how)
     out["notes"] = {"now": [*new.told, *_others(new, old)], "before": old.told}
     out["totals"] = {"now": new.totals, "before": old.totals}
     out["versions"] = {"now": _versions(new), "before": _versions(old)}
@@ -144,7 +144,7 @@ def _support(s: Summary) -> dict[tuple[str, str, str], tuple[int, int]]:
     return {cell: (took[cell], lacked[cell]) for cell in took.keys() | lacked.keys()}
 
 
-def _mark_cases(new: Summary, old: Summary, bad_old: Counter[Group]) -> None:
+def _mark_cases(new: Summary, old: Summary, how: dict[Group, str]) -> None:
     name_of = {label: info["name"] for label, info in {**old.backends, **new.backends}.items()}
     before = {(c["id"], name_of[c["backend"]], c["verdict"]) for c in old.cases}
     for c in new.cases:
@@ -152,7 +152,7 @@ def _mark_cases(new: Summary, old: Summary, bad_old: Counter[Group]) -> None:
         if (c["id"], name, c["verdict"]) in before:
             c["baseline"] = "same"
         else:
-            c["baseline"] = "kind" if bad_old[c["key"], name, c["verdict"]] else "new"
+            c["baseline"] = "new" if how.get((c["key"], name, c["verdict"]), "new") == "new" else "kind"
 
 
 def _versions(s: Summary) -> dict[str, str]:

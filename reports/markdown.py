@@ -25,6 +25,7 @@ def markdown(data: dict[str, Any]) -> str:
     lines += [f"> {md(n)}" for n in data["notes"]] + ([""] if data["notes"] else [])
     lines += (
         _backends(data, bad)
+        + _causes(data)
         + _changes(data.get("diff"))
         + _clusters(data)
         + _uninformative(data)
@@ -109,6 +110,17 @@ def _changes(diff: dict[str, Any] | None) -> list[str]:
         if rows:
             lines += _table(["", *head.split(" | ")], rows, 4)
     return lines
+
+
+def _causes(data: dict[str, Any]) -> list[str]:
+    """What to do first."""
+    first = [c for c in data["causes"] if c["first"]]
+    if len(first) < 2:
+        return []
+    share = sum(c["share"] for c in first)
+    rows = [[c["class"], c["sentence"], c["backend"], c["failed"]] for c in first]
+    told = f"{len(first)} of {len(data['causes'])} causes would settle {share:.0%} of the failures."
+    return ["## What to do first", "", told, "", *_table(["", "cause", "backend", "fail"], rows, 3)]
 
 
 def _clusters(data: dict[str, Any]) -> list[str]:

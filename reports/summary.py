@@ -15,6 +15,7 @@ from typing import Any
 from harness.core.errors import reading
 from harness.core.features import Pairs
 from harness.core.outcome import WORST_FIRST, Kind, Verdict
+from reports.causes import find_causes, sentence
 from reports.clusters import find_clusters
 from reports.records import PathLike, expand, read
 
@@ -43,7 +44,7 @@ class Summary:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
     sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
-    outcomes are unsupported."""
+    outcomes are unsupported.  causes: see ``reports.causes``."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Summary:
     elapsed: float = 0.0
     interrupted: bool = False
     gaps: Counter[str] = field(default_factory=Counter)
+    causes: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -183,6 +185,7 @@ class Summary:
             "cases": self.cases,
             "omitted": [[*group, n] for group, n in sorted(self.omitted.items())],
             "clusters": self.clusters,
+            "causes": [c | {"sentence": sentence(c)} for c in self.causes],
             "coverage": self.coverage,
             "sensitivity": self.sensitivity,
             "known": self.known,
@@ -459,6 +462,7 @@ class _Reader:
         s.clusters = find_clusters(s.cases, s.cube, s.coverage, BAD)
         s.cases.sort(key=lambda c: (RANK[c["verdict"]], key_order(c["key"]), c["backend"]))
         _number_clusters(s)
+        s.causes = find_causes(s.cases, s.cube, s.coverage)
         for c in s.cases:
             for ledger, name in ((s.known, c.get("known")), (s.ambiguity, c.get("ambiguity"))):
                 if name:

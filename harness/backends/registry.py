@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.outcome import Model, Status
+from harness.workers.claims import from_file
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.source import stated
@@ -96,13 +97,13 @@ def _stated(spec: Spec, attribute: str) -> Any:
 
 
 @cache
-def formats_of(name: str) -> tuple[str, ...]:
-    """Formats that a backend takes; one that does not state them in a file of this folder is started to be asked.
-    Raises UsageError, BackendError."""
+def formats_of(name: str, place: Place = HERE_ONLY) -> tuple[str, ...]:
+    """Formats that a backend takes; one that does not state them in a file of this folder is started to be asked, in
+    its place.  Raises UsageError, BackendError."""
     formats = _stated(find(name), "formats")
     if formats:
         return tuple(formats)
-    with create(name) as handle:
+    with create(name, place) as handle:
         return handle.info.formats
 
 
@@ -180,8 +181,10 @@ def find(name: str, place: Place = HERE_ONLY) -> Spec:
                 spec = Spec(name, cls, module=module)
     if spec is None:
         raise UsageError(f"unknown backend {name!r}, expected module:Class, exec:COMMAND or one of {' '.join(names())}")
+    place = place.of(name)
     python = None if place.python in ("", sys.executable) else place.python
-    return replace(spec, place=replace(place, python=python))
+    claims = from_file(place.claims) if place.claims else {}
+    return replace(spec, place=replace(place, python=python), claims=claims)
 
 
 def _command(name: str) -> str:

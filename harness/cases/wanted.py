@@ -45,6 +45,7 @@ def draw_within(
     Operands become constants, and extents known, where the claims ask for it."""
     if not claims:
         return draw_case(v, opset, seed, index, draws, invalid, lazy)
+    invalid = invalid and claims.validates
     for k in range(TRIES):
         case = draw_case(v, opset, seed if k == 0 else mix(seed + k * 0x9E3779B97F4A7C15), index, draws, invalid, lazy)
         if case.problem:

@@ -26,6 +26,7 @@ VERBS = (
     "sensitivity",
     "campaign",
     "check_runner",
+    "probe",
     "pack",
     "judge",
     "replay",

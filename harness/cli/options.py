@@ -97,9 +97,17 @@ def place(v: Any) -> None:
     """Adds the options that say in which Python and on which processor a backend runs."""
     v.add_argument(
         "--backend-python",
-        action=Once,
-        metavar="PATH",
-        help="run the backends in this Python, e.g. of another release",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="run the backends, or those of that name or pattern, in this Python, e.g. of another release; repeatable",
+    )
+    v.add_argument(
+        "--claims",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="claims in place of those that the backend states, as `opconform probe` writes them; repeatable",
     )
     v.add_argument(
         "--backend-cpu",
@@ -189,10 +197,11 @@ def selected(args: argparse.Namespace) -> Any:
 
 
 def placed(args: argparse.Namespace) -> Any:
-    """Where the backends run."""
-    from harness.workers.spec import Place
+    """Where the backends run.  Raises UsageError."""
+    from harness.workers.spec import placed_at
 
-    return Place(args.backend_python, args.backend_cpu)
+    names = [args.backend] if isinstance(args.backend, str) else list(args.backend)
+    return placed_at(args.backend_python, args.backend_cpu, args.claims, names)
 
 
 def check_baseline(args: argparse.Namespace) -> None:

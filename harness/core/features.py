@@ -51,6 +51,8 @@ def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterabl
     for slot in slots:
         if slot not in args:
             out.add(f"{slot}: absent")
+    if args and all(a.get("const") for arg in args.values() for a in (arg if isinstance(arg, list) else [arg])):
+        out.add("all operands constant")
     if instance.get("reruns"):
         out.add("run again at other extents")
     if instance.get("rule"):

@@ -180,7 +180,15 @@ DIFF = fields(
 )
 _TALLY = row("[backend, type, verdict, number]", text, maybe(text), verdict, count)
 BACKEND = fields({}, {"formats": maybe(words), "python": maybe(text), "info": maybe(table(anything))})
-PLACE = fields({}, {"python": maybe(text), "cpu": maybe(text)})
+PLACE = fields(
+    {},
+    {
+        "python": maybe(text),
+        "cpu": maybe(text),
+        "claims": maybe(text),
+        "named": maybe(listed(row("[field, pattern of backends, value]", text, text, text))),
+    },
+)
 SELECTION = fields(
     {},
     {

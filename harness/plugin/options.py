@@ -25,7 +25,7 @@ from harness.ledger.own import own_entries, own_files
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 from harness.workers.pool import BackendHandle
-from harness.workers.spec import Place
+from harness.workers.spec import Place, placed_at
 
 
 def add(parser: pytest.Parser) -> None:
@@ -45,7 +45,20 @@ def add(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="only this backend; repeatable; module:Class takes a foreign one",
     )
-    group.addoption("--backend-python", metavar="PATH", help="run the backends in this Python")
+    group.addoption(
+        "--backend-python",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="run the backends, or those of that name, in this Python; repeatable",
+    )
+    group.addoption(
+        "--claims",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="claims in place of a backend's own; repeatable",
+    )
     group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
     group.addoption(
         "--known", action="append", default=[], metavar="FILE", help="known differences of your own; repeatable"
@@ -66,7 +79,7 @@ def check(config: pytest.Config) -> None:
     judged."""
     try:
         for name in config.getoption("--backend"):
-            backends.formats_of(name)
+            backends.formats_of(name, place_of(config))
     except OpconformError as e:
         raise pytest.UsageError(f"--backend: {one_line(e)}") from None
     records, places = config.getoption("--records"), {"--evidence": Path(config.getoption("--evidence"))}
@@ -86,6 +99,12 @@ def check(config: pytest.Config) -> None:
         there = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         if not (there.is_dir() and os.access(there, os.W_OK)):
             raise pytest.UsageError(f"{name}: cannot write below {there}")
+
+
+def place_of(config: pytest.Config) -> Place:
+    """Where the backends run.  Raises UsageError."""
+    option = config.getoption
+    return placed_at(option("--backend-python"), option("--backend-cpu"), option("--claims"), option("--backend"))
 
 
 def worker_of(config: pytest.Config) -> str:
@@ -127,7 +146,8 @@ class Bench:
         """Backends to test a format on; raises UsageError for an unknown one."""
         asked = self.config.getoption("--backend")
         try:
-            return [n for n in asked if fmt in backends.formats_of(n)] if asked else backends.names(fmt)
+            place = place_of(self.config)
+            return [n for n in asked if fmt in backends.formats_of(n, place)] if asked else backends.names(fmt)
         except OpconformError as e:
             raise pytest.UsageError(one_line(e)) from None
 
@@ -145,8 +165,7 @@ class Bench:
         return h
 
     def _make(self, name: str) -> BackendHandle:
-        option = self.config.getoption
-        return backends.create(name, Place(option("--backend-python"), option("--backend-cpu")))
+        return backends.create(name, place_of(self.config))
 
     def spare(self, name: str) -> BackendHandle:
         """A second handle, for shrinking."""

@@ -6,7 +6,7 @@ import datetime
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,7 @@ def identity(plan: Plan) -> dict[str, Any]:
         "selection": {**plan.selection.to_json(), **how},
         "seed": plan.seed,
         "asked": list(plan.names),
-        "place": asdict(plan.place),
+        "place": plan.place.to_json(),
     }
 
 

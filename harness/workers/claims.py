@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cached_property, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.core.dtypes import DType, of
+from harness.core.errors import UsageError
 from harness.core.form_check import Form, Wrong, expected, kind, listed, maybe, that
 from harness.core.instance import Arg, Instance
 
@@ -26,7 +29,8 @@ class Claims:
     have one type alone nothing needs to be claimed.  unsupported_ops: patterns such as Conv, onnx/Conv, onnx/Conv/11.
     max_rank: of operands and results.  empty: are there axes of extent 0?  static: are all extents known when the model
     is loaded?  constant: operands that must be constant, as OP:SLOT with patterns, or ``*`` for all but the first.
-    int64_as_int32: are only those values of i64 and u64 taken that i32 can hold?"""
+    int64_as_int32: are only those values of i64 and u64 taken that i32 can hold?
+    validates: are models that break a rule rejected?"""
 
     opsets: tuple[int, int] | None = None
     dtypes: frozenset[str] | None = None
@@ -36,6 +40,7 @@ class Claims:
     static: bool = False
     constant: tuple[str, ...] = ()
     int64_as_int32: bool = False
+    validates: bool = True
 
     @cached_property
     def _limits(self) -> bool:
@@ -67,6 +72,7 @@ class Claims:
             self.static or other.static,
             tuple(dict.fromkeys((*self.constant, *other.constant))),
             self.int64_as_int32 or other.int64_as_int32,
+            self.validates and other.validates,
         )
 
     # -- op versions
@@ -91,7 +97,9 @@ class Claims:
             return f"{inst.op} is not claimed"
         if not self.opsets_of([inst.opset]):
             return f"opset {inst.opset} is not claimed"
-        for slot, a in _tensors(inst):
+        if inst.rule is not None and not self.validates:
+            return "makes no claim about invalid models"
+        for slot, a in tensors_of(inst):
             if self.dtypes is not None and a.dtype.name not in self.dtypes and not _only_type(schema, slot):
                 return f"{slot}: element type {a.dtype.name} is not claimed"
             if (why := self._of_shape(a.shape)) or (self.static and a.dynamic and (why := "symbolic extents")):
@@ -165,6 +173,7 @@ def _either(a: Claims, b: Claims) -> Claims:
         a.static and b.static,
         tuple(p for p in a.constant if p in b.constant),
         a.int64_as_int32 and b.int64_as_int32,
+        a.validates or b.validates,
     )
 
 
@@ -172,7 +181,7 @@ def _ops(inst: Instance) -> tuple[str, ...]:
     return inst.op, f"{inst.dialect}/{inst.op}", inst.key
 
 
-def _tensors(inst: Instance) -> Iterator[tuple[str, Arg]]:
+def tensors_of(inst: Instance) -> Iterator[tuple[str, Arg]]:
     """Slot and argument of each tensor of all runs, those inside sequences and optionals too."""
 
     def inner(slot: str, a: Arg) -> Iterator[tuple[str, Arg]]:
@@ -252,4 +261,22 @@ def claims_of(stated: dict[str, Any]) -> Claims:
         told.get("static", False),
         tuple(told.get("constant", ())),
         told.get("int64_as_int32", False),
+        stated.get("validates", True),
     )
+
+
+FILE = ("opsets", "dtypes", "unsupported_ops", "limits", "validates", "acc", "flushes", "absolute")
+
+
+def from_file(path: str) -> dict[str, Any]:
+    """The attributes that a file of claims states, as ``opconform probe`` writes it.  Raises UsageError."""
+    try:
+        told = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as e:
+        raise UsageError(f"--claims {path}: {e.strerror}") from None
+    except ValueError as e:
+        raise UsageError(f"--claims {path}: expected JSON: {e}") from None
+    if not isinstance(told, dict) or (strange := sorted(set(told) - {*FILE, "measured"})):
+        got = type(told).__name__ if not isinstance(told, dict) else strange[0]
+        raise UsageError(f"--claims {path}: expected an object with fields among {' '.join(FILE)}, got {got}")
+    return {k: v for k, v in told.items() if k in FILE}

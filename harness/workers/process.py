@@ -59,7 +59,7 @@ class Zygote:
         try:
             self._start(command)
             frame = self._greeting(command[-1])
-            self.info = declared(spec.name, frame["greeting"])
+            self.info = declared(spec.name, frame["greeting"], spec.claims)
             self.own_name = str(frame["greeting"]["attributes"]["name"])
         except FormatError as e:
             self.close()

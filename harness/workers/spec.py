@@ -7,10 +7,12 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
-from harness.core.errors import OpconformError
+from harness.core.errors import OpconformError, UsageError
 from harness.core.escape import shell
 from harness.workers.unwritten import PATTERNS
 
@@ -26,10 +28,26 @@ class BackendError(OpconformError):
 @dataclass(frozen=True)
 class Place:
     """Where the workers of a run live.  python: another interpreter.  cpu: the name of a processor (those of
-    ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached."""
+    ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached.
+    claims: a file with claims, which take the place of those of the backend.  named: the same for some backends: rows
+    of a field's name, a pattern of backends, and the value."""
 
     python: str | None = None
     cpu: str | None = None
+    claims: str | None = None
+    named: tuple[tuple[str, str, str], ...] = ()
+
+    def of(self, name: str) -> Place:
+        """The place of one backend."""
+        if not self.named:
+            return self
+        own = {what: value for what, pattern, value in self.named if name == pattern or fnmatchcase(name, pattern)}
+        return replace(self, named=(), **own)
+
+    def to_json(self) -> dict[str, Any]:
+        """What two runs in one place have in common."""
+        more = {"claims": self.claims, "named": [list(row) for row in self.named]}
+        return {"python": self.python, "cpu": self.cpu, **{k: v for k, v in more.items() if v}}
 
     def command(self) -> list[str]:
         """What starts an interpreter there.  Raises BackendError where the emulator is not to be had."""
@@ -44,11 +62,32 @@ class Place:
     @property
     def options(self) -> str:
         """The same on a command line, a blank before each."""
-        given = (("--backend-python", self.python), ("--backend-cpu", self.cpu))
+        given = [("--backend-python", self.python), ("--backend-cpu", self.cpu), ("--claims", self.claims)]
+        flags = {"python": "--backend-python", "claims": "--claims"}
+        given += [(flags[what], f"{pattern}={value}") for what, pattern, value in self.named]
         return "".join(f" {name} {shell(v)}" for name, v in given if v is not None)
 
 
 HERE_ONLY = Place()
+
+
+def placed_at(pythons: Sequence[str], cpu: str | None, claims: Sequence[str], names: Sequence[str] = ()) -> Place:
+    """The place that the options state; a value may have a backend's name or a pattern before it, ``NAME=VALUE``.
+    names: of the backends that are asked for.  Raises UsageError."""
+    plain: dict[str, str | None] = {"python": None, "claims": None}
+    named = []
+    for what, flag, values in (("python", "--backend-python", pythons), ("claims", "--claims", claims)):
+        for text in values:
+            pattern, same, value = text.rpartition("=")
+            if same and not os.path.exists(text):
+                named.append((what, pattern, os.path.abspath(value) if what == "claims" else value))
+                continue
+            if plain[what] is not None:
+                raise UsageError(f"{flag}: expected once without a name, got {plain[what]} and {text}")
+            plain[what] = os.path.abspath(text) if what == "claims" else text
+    if plain["claims"] is not None and len(names) != 1:
+        raise UsageError(f"--claims {claims[0]}: expected one --backend, or NAME=FILE for each, got {len(names)}")
+    return Place(plain["python"], cpu, plain["claims"], tuple(named))
 
 
 @dataclass(frozen=True)
@@ -58,7 +97,7 @@ class Spec:
     file or module: the source.  cls: its name.  kwargs: of the constructor.
     place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
     unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
-    on_request: it is run when asked for by name only.
+    on_request: it is run when asked for by name only.  claims: attributes that take the place of the backend's own.
     """
 
     name: str
@@ -72,6 +111,7 @@ class Spec:
     cap: int = 1 << 28
     unwritten: int = 0
     on_request: bool = False
+    claims: dict[str, Any] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -229,6 +229,7 @@ function changes() {
   const el = h("section", { class: "page" });
   const kinds = [
     ["new", "New", "Fails now, did not before, both runs tried it."],
+    ["seldom", "Seen only now", "Another seed, and too seldom to tell whether it is new."],
     ["gone", "Gone", "Failed before, does not now, both runs tried it."],
     ["still", "Still there", "Fails in both."],
     ["not_run", "Not run now", "Failed before; this run did not try it, so nothing can be said."],

@@ -54,6 +54,7 @@ function overview() {
         ),
         kpiSensitivity(),
       ),
+      causeBox(),
       h("div", { class: "two" }, backendTable(cells), h("div", {}, changesBox(), clusterBox())),
       runBox(),
     );
@@ -148,6 +149,46 @@ function backendTable(cells) {
 
 const casesHave = (v, b) => D.cases.some((c) => c.verdict === v && c.backend === b);
 const empty = (text) => h("p", { class: "empty" }, text);
+
+// What one change would settle: crashes first, then silent wrong values, then refusals.
+function causeBox() {
+  const fits = (c) => !state.backend || c.backend === state.backend;
+  const list = D.causes.filter((c) => c.first && fits(c));
+  if (list.length < 2) return null;
+  const share = list.reduce((s, c) => s + c.share, 0);
+  return h(
+    "section",
+    { class: "card causes" },
+    h("h2", {}, "What to do first"),
+    h(
+      "p",
+      { class: "dim" },
+      `${plural(list.length, "cause")} of ${whole(D.causes.filter(fits).length)} would settle ${percent(share, 1)} of the failures.`,
+    ),
+    h(
+      "ol",
+      { class: "plain" },
+      list.map((c) =>
+        h(
+          "li",
+          {},
+          h(
+            "a",
+            { class: "theme-line", href: linkTo({ view: "cases", ...placeOf(c) }) },
+            verdictTag(c.verdict),
+            h("span", { class: "what" }, h("b", {}, c.text), c.ops.length ? ` in ${someOf(c.ops)}` : ""),
+            h("span", { class: "dim" }, c.backend),
+            h("span", { class: "num" }, whole(c.failed)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+const someOf = (ops) => ops.slice(0, 4).join(", ") + (ops.length > 4 ? ` and ${ops.length - 4} more ops` : "");
+
+const placeOf = (c) => ({ backend: c.backend, verdict: c.verdict, cluster: c.clusters.join(",") });
 
 function clusterBox() {
   const list = themes(state).slice(0, 8);

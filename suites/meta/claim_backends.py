@@ -63,3 +63,25 @@ class Unclaimed(Right):
 class Malformed(Right):
     name = "malformed"
     limits = {"rank": 4}
+
+
+class Silent(Young):
+    """Has the limits of Young and claims nothing."""
+
+    name = "silent"
+    dtypes = None
+    unsupported_ops = ()
+    limits = {}
+    validates = True
+
+
+class Flushing(Right):
+    """Flushes subnormals of f32 to zero."""
+
+    name = "flushing"
+
+    def compute(self, op: str, attrs: dict[str, Any], a: dict[str, Any]) -> Any:
+        out = super().compute(op, attrs, a)
+        if out.dtype == np.float32:
+            out = np.where(np.abs(out) < np.finfo(np.float32).tiny, np.float32(0), out)
+        return out

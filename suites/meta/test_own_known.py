@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.features import pattern_of
 from harness.core.instance import Instance
-from harness.evidence.fact_condition import condition_of
+from harness.evidence.draft import condition_of
 from harness.ledger.predicate import condition
 from suites.meta.test_cli import Cli, env, one_line, opconform  # noqa: F401 - fixtures
 

@@ -35,4 +35,5 @@ def run(args: argparse.Namespace) -> int:
         outcome = cluster.run(plan, args.ray, args.jobs, args.slice, args.fresh)
     else:
         outcome = campaign.run(plan, args.jobs, args.fresh)
-    return close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem)
+    asked = bool(args.baseline)
+    return close(plan.out, outcome.records, args.baseline, outcome.missing, outcome.problem, asked)

@@ -8,7 +8,13 @@ import json
 from harness.cli.output import MISMATCH, OK, note, say
 
 HELP = "what is new and what is gone between two runs; 1 when something is new"
-_CHANGES = {"new": "new", "first_run": "new, not run before", "gone": "gone", "not_run": "not run now"}
+_CHANGES = {
+    "new": "new",
+    "first_run": "new, not run before",
+    "seldom": "seen only now, too seldom to tell",
+    "gone": "gone",
+    "not_run": "not run now",
+}
 _LISTED = {"listed_new": "listed differences that occur only now", "listed_gone": "that no longer occur"}
 _TAKEN = {"taken": "types that are taken only now", "dropped": "that are no longer taken"}
 

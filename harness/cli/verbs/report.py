@@ -33,4 +33,4 @@ def run(args: argparse.Namespace) -> int:
         say(path)
     if result.summary.nothing_judged:
         note(result.summary.nothing_judged)
-    return exit_code(result.summary)
+    return exit_code(result.summary, result.diff)

@@ -51,4 +51,4 @@ def run(args: argparse.Namespace) -> int:
                 raise
             stopped = e
     baseline = args.baseline or ([str(kept.previous)] if kept.previous else None)
-    return close(plan.out, [plan.out / run_folder.RECORDS], baseline, missing, stopped)
+    return close(plan.out, [plan.out / run_folder.RECORDS], baseline, missing, stopped, asked=bool(args.baseline))
