@@ -70,3 +70,48 @@ def test_cosine_of_a_small_argument_is_off_by_two_steps_of_1(steps: int, verdict
     answer = np.array([np.float32(float.fromhex("0x1.271f5ap-1"))]) + np.float32(steps * 2.0**-24)
     known = "xnnpack-sin-cos-large-arguments" if verdict is Verdict.KNOWN else None
     assert settled("litert-xnnpack", "2.3.0", case, answer) == (verdict, known)
+
+
+def attention(outs: int, attrs: dict[str, Any], **args: dict[str, Any]) -> Case:
+    inst = Instance.from_json(
+        {
+            "format": 1,
+            "dialect": "onnx",
+            "op": "Attention",
+            "version": 24,
+            "opset": 24,
+            "outs": outs,
+            "attrs": attrs,
+            "args": args,
+        }
+    )
+    return fill(registry.version_of(inst), inst)
+
+
+@pytest.mark.parametrize(
+    ("heads", "verdict"), [([[0, 0.5], [1, 0.5]], Verdict.KNOWN), ([[0, 0.25], [1, 0.5]], Verdict.MISMATCH)]
+)
+def test_values_of_the_next_positions_are_read_for_a_shared_head(heads: list[list[float]], verdict: Verdict) -> None:
+    """Attention in f16 of three axes, ONNX Runtime 1.24.4: the mean of the second key and of the next batch's first."""
+    q = {"dtype": "f16", "shape": [2, 1, 2], "values": [0, 0, 0, 0]}
+    k = {"dtype": "f16", "shape": [2, 2, 1], "values": [0, 0, 0, 0]}
+    v = {"dtype": "f16", "shape": [2, 2, 1], "values": [0, 0, 1, 1]}
+    case = attention(1, {"q_num_heads": 2, "kv_num_heads": 1}, Q=q, K=k, V=v)
+    answer = np.array(heads, np.float16)[:, None]
+    known = "ort-old-attention-f16-groups" if verdict is Verdict.KNOWN else None
+    assert settled("onnxruntime", "1.24.4", case, answer) == (verdict, known)
+
+
+@pytest.mark.parametrize(
+    ("y", "verdict"), [(0.6200681056862248, Verdict.KNOWN), (0.6200691056862248, Verdict.MISMATCH)]
+)
+def test_the_scale_of_f32_meets_the_mask_before_the_cap(y: float, verdict: Verdict) -> None:
+    """Attention in f64, ONNX Runtime 1.24.4: both are defects of the function body, and one answer shows both."""
+    one = {"dtype": "f64", "shape": [1, 1, 1, 1]}
+    tensors = {n: {**one, "values": [v]} for n, v in (("Q", 1), ("K", 0), ("V", 0), ("past_key", 1), ("past_value", 1))}
+    case = attention(4, {"scale": 0.5, "softcap": 2.0, "qk_matmul_output_mode": 1}, **tensors)
+    rows = [e.value for e in case.expected[0]]
+    rows[0] = np.full((1, 1, 1, 1), y)
+    rows[3] = np.array([0.4999999828857291, 0.0]).reshape(1, 1, 1, 2)
+    info = BackendInfo("onnxruntime", version="1.24.4")
+    assert judge_case(case, info, [Outcome(Status.VALUE, rows, "run")], load_ledger()).verdict is verdict

@@ -43,7 +43,7 @@ def _bias(g: Given, low: int) -> Array:
     return bias
 
 
-def _scale(g: Given) -> float:
+def body_scale(g: Given) -> float:
     """Queries and keys are multiplied with its root, in f32."""
     size = g["Q"].shape[-1] if g["Q"].ndim == 4 else g["Q"].shape[-1] // g.attr("q_num_heads")
     given = np.float32(1) / np.sqrt(np.float32(size)) if g.attr("scale") is None else np.float32(g.attr("scale"))
@@ -52,7 +52,7 @@ def _scale(g: Given) -> float:
 
 def attention_scaled_in_f32(g: Given) -> Outputs:
     """f64 goes through the function body, in which the root of the scale is f32."""
-    return g.reevaluate({"scale": _scale(g)})
+    return g.reevaluate({"scale": body_scale(g)})
 
 
 def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
@@ -64,7 +64,12 @@ def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
     types = q.dtype, getattr(g.attr("softmax_precision"), "np", q.dtype)
     kind, stage = (np.dtype(np.float32) if t == np.float16 else np.dtype(t) for t in types)
     bias = _bias(g, lowest[mask.dtype.name]).astype(kind).astype(np.float64)
-    plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None, "scale": _scale(g)}
+    plain: dict[str, Any] = {
+        "is_causal": None,
+        "left_window_size": None,
+        "right_window_size": None,
+        "scale": body_scale(g),
+    }
     inputs: dict[str, Any] = {"attn_mask": bias, "nonpad_kv_seqlen": None}
     told = g.reevaluate(plain, inputs, outs=4)
     scores = g.reevaluate({**plain, "qk_matmul_output_mode": 1}, {**inputs, "attn_mask": None}, outs=4)
@@ -123,7 +128,7 @@ def _body_of_1_23(g: Given, moved: bool) -> Outputs:
         bias = bias + np.where(np.arange(k.shape[2]) <= np.arange(rows)[:, None], 0, -np.inf)
     inputs = {"Q": q, "K": k, "V": v, "past_key": None, "past_value": None}
     masks = None if mask is None and not g.attr("is_causal", 0) else bias.astype(q.dtype)
-    told = g.reevaluate({**attrs, "scale": _scale(g)}, {**inputs, "attn_mask": masks}, outs=4)
+    told = g.reevaluate({**attrs, "scale": body_scale(g)}, {**inputs, "attn_mask": masks}, outs=4)
     if told is None:
         return None
     y, within = told[0].value, told[0].error.bound(told[0].context())
@@ -159,7 +164,7 @@ def _causal_from(g: Given, offset: Any) -> Outputs:
         bias = bias + np.where(np.arange(keys) < g["nonpad_kv_seqlen"].reshape(-1, 1, 1, 1), 0, -np.inf)
     plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None}
     if g["Q"].dtype == np.float64 or (mask is not None and mask.dtype not in (np.bool_, g["Q"].dtype)):
-        plain["scale"] = _scale(g)
+        plain["scale"] = body_scale(g)
     told = g.reevaluate(plain, {"attn_mask": bias, "nonpad_kv_seqlen": None}, outs=4)
     if told is None:
         return None

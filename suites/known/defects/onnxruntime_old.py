@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from harness.ledger.defect_models import Given, Near
+from suites.known.defects.onnxruntime_attention import body_scale
 from suites.semantics.attention import additive, allowed
 
 Outputs = list[Any] | None
@@ -63,6 +64,8 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
         bias = bias + np.where(np.arange(keys) < lengths.reshape(-1, 1, 1, 1), 0, -np.inf)
     early = bias if stage_with_lengths else early
     plain: dict[str, Any] = {"is_causal": None, "softcap": None, "qk_matmul_output_mode": 0}
+    if g["Q"].dtype == np.float64:  # the function body, in which the root of the scale is f32
+        plain["scale"] = body_scale(g)
     scores = g.reevaluate(plain, {"attn_mask": None, "nonpad_kv_seqlen": None}, outs=4)
     if scores is None:
         return None
@@ -102,20 +105,22 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
 
 
 def _heads_in_a_row(g: Given, then: Callable[[Given], Outputs]) -> Outputs:
-    """f16: query head h of a batch reads the head that lies h after the first one of that batch, which of several for
-    each is one of the next batch, or beyond the tensor."""
-    if g["past_key"] is not None:
+    """f16 of three axes: query head h multiplies key head h modulo their number.  It reads as values what stands h
+    heads after the first one of its batch in memory: the next positions, of the next batch too, or what lies beyond
+    the tensor."""
+    if g["past_key"] is not None or g["Q"].ndim != 3:
         return None
-    heads, kept = (g.attr(f"{k}_num_heads", g[x].shape[1]) for k, x in (("q", "Q"), ("kv", "K")))
-    parts, at = {}, np.arange(len(g["Q"]))[:, None] * kept + np.arange(heads)
-    beyond = at >= len(g["Q"]) * kept
+    heads, kept = g.attr("q_num_heads"), g.attr("kv_num_heads")
+    parts = {}
     for n in "KV":
-        x = g[n]
-        apart = x if x.ndim == 4 else x.reshape(*x.shape[:2], kept, -1).swapaxes(1, 2)
-        flat = apart.reshape(-1, *apart.shape[2:])
-        read = flat[np.minimum(at, len(flat) - 1)]
-        parts[n] = read if x.ndim == 4 else read.swapaxes(1, 2).reshape(*x.shape[:2], -1)
-    again = g.reevaluate({"kv_num_heads": heads if g["Q"].ndim == 3 else None}, parts, outs=len(g.expected))
+        batch, keys, width = g[n].shape
+        size = width // kept
+        head = np.arange(heads) % kept if n == "K" else np.arange(heads)
+        rows = np.arange(batch * keys).reshape(batch, keys, 1, 1) * width
+        at = rows + head[:, None] * size + np.arange(size)  # [batch, keys, heads, size]
+        parts[n] = g[n].reshape(-1)[np.minimum(at, g[n].size - 1)].reshape(batch, keys, heads * size)
+        beyond = (at >= g[n].size).any((1, 3))
+    again = g.reevaluate({"kv_num_heads": heads}, parts, outs=len(g.expected))
     origin = again and g.origin(again[0])
     told = origin and then(Given(origin[0], 0))
     if not told:
