@@ -31,7 +31,7 @@ from harness.declare.annotations import (
 )
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
 from harness.declare.dialect import Dialect
-from harness.declare.entry import Checks, Entry, Evaluation, Group, Sampling, Spelling
+from harness.declare.entry import Checks, Entry, Evaluation, Group, Pattern, Sampling, Spelling
 from harness.declare.expected import Expected, OutputType, Results, open_at
 from harness.declare.op_version import OpVersion
 from harness.declare.params import Param
@@ -94,6 +94,7 @@ __all__ = [
     "Pads",
     "Param",
     "Part",
+    "Pattern",
     "Real",
     "Real_",
     "Reals",

@@ -93,12 +93,24 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Pattern:
+    """A stated shape that depends on the call: ``fn(call)`` gives the pattern, ``ranks`` the lowest and highest rank
+    that it can have."""
+
+    fn: Callable[[Call], str]
+    ranks: tuple[int, int]
+
+    def __call__(self, call: Call) -> str:
+        return self.fn(call)
+
+
+@dataclass(frozen=True)
 class Checks:
     """What the op set says of this line beyond its meaning, and what the reference computes of it.
 
     breaks: rule -> ``fn(d)``, a generator of instances that break it; None where this line cannot break the rule.
-    stated: slot -> the shape that the op states beyond what its meaning says, a pattern of ``dims`` or ``fn(call)``
-    that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
+    stated: slot -> the shape that the op states beyond what its meaning says, a pattern of ``dims``, or ``fn(call)`` or
+    a ``Pattern`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
     agrees: attribute that repeats what the operands show -> ``fn(call)``, what that is.  Another value is invalid.
     only: attribute -> the value (or a tuple of values) that this line computes.  The reference declines others.
     ambiguous: ``fn(call)`` says what the text leaves open, in place of the meaning's predicate.

@@ -34,6 +34,8 @@ def data(f: Facts) -> list[str]:
     """Values that each operand must hold once; of two integer operands of one type the lowest beside -1, 0 beside 0."""
     out = []
     for o in f.operands:
+        if o.name in f.states:
+            continue
         words = dict.fromkeys(w for d in o.dtypes for w in _words(d))
         out += [f"data:{w}:{o.name}" for w in words]
     return out + [f"data:lowest:{a.name},-1:{b.name}" for a, b in _integers(f)]
@@ -57,6 +59,7 @@ def _words(d: DType) -> tuple[str, ...]:
 
 def _integers(f: Facts) -> list[tuple[Operand, Operand]]:
     signed = [o for o in f.operands if any(d.kind == "i" for d in o.dtypes) and not o.slot.variadic]
+    signed = [o for o in signed if o.name not in f.states]
     return [(a, b) for a, b in combinations(signed, 2) if a.slot.type == b.slot.type]
 
 

@@ -19,6 +19,7 @@ from harness.core.instance import Arg, Graph
 from harness.declare import OpVersion
 from harness.declare.annotations import Tensor
 from harness.declare.codec import Map, Slotted
+from harness.declare.entry import Pattern
 from harness.declare.params import Axes, Axis, Choice, Divisor, Each, ElementType, Flag, Ints, Pads
 from harness.declare.schema import Attr, OpSchema, Slot
 
@@ -168,12 +169,19 @@ class Facts:
             stated = self.version.entry.checks.stated.get(s.name)
             if isinstance(stated, str):
                 tokens = dims.parse(stated)
+            elif isinstance(stated, Pattern):
+                low, high = stated.ranks
             if tokens is not None:
                 low = sum(not t.many for t in tokens)
                 high = MOST_RANK if any(t.many for t in tokens) else low
                 shared = next((t.name for t in tokens if t.many and t.broadcast), None)
             out.append(Operand(s.name, s, low, high, shared, dtypes))
         return tuple(out)
+
+    @cached_property
+    def states(self) -> frozenset[str]:
+        """Operands that the op keeps from one call to the next: no model gives them elements."""
+        return frozenset(self.schema.extra.get("states", ()))
 
     @cached_property
     def quantised(self) -> tuple[Operand, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 
 from harness.core.dtypes import dtype, int_range
 from harness.core.instance import SAME, SKIPPED
@@ -86,17 +86,19 @@ def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
 
 def givings(f: Facts) -> list[str]:
     """Each operand as run-time input, as constant beside one at run time, as constant without elements; the same tensor
-    given twice."""
+    given twice.  What an op keeps from call to call is none of these."""
     out = []
     alone = sum(1 for s in f.schema.inputs if s.container is None) == 1
     for s in f.schema.inputs:
-        if s.container is None:
+        if s.container is None and s.name not in f.states:
             out += [] if s.const else [f"run-time:{s.name}"]
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
             out += [f"constant-empty:{s.name}"]
     for a, b in combinations(f.operands, 2):
-        if a.slot.type == b.slot.type and not a.slot.variadic and not b.slot.variadic:
-            out.append(f"same-tensor:{a.name},{b.name}")
+        ranks = max(a.low, b.low) <= min(a.high, b.high)
+        if a.slot.type == b.slot.type and ranks and not {a.name, b.name} & f.states:
+            if not a.slot.variadic and not b.slot.variadic:
+                out.append(f"same-tensor:{a.name},{b.name}")
     return out + [f"same-tensor:{o.name},{o.name}" for o in f.operands if o.slot.variadic]
 
 
@@ -113,10 +115,12 @@ def givings_met(f: Facts, x: Filled) -> Iterator[str]:
                     yield f"constant-empty:{slot}"
     same = x.case.inst.attrs.get(SAME)
     if same:
+        alike: dict[str, list[str]] = {}
         for b, a in same.items():
-            a, b = a.partition("#")[0], b.partition("#")[0]
-            yield f"same-tensor:{a},{b}"
-            yield f"same-tensor:{b},{a}"
+            alike.setdefault(a, [a.partition("#")[0]]).append(b.partition("#")[0])
+        for names in alike.values():
+            for a, b in permutations(names, 2):
+                yield f"same-tensor:{a},{b}"
 
 
 def quantised(f: Facts) -> list[str]:

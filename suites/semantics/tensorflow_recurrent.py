@@ -16,12 +16,13 @@ import numpy as np
 from harness.tolerance import Context
 
 Array = np.ndarray
-_ACT: dict[str, Callable[[Array], Array]] = {
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "NONE": lambda x: x,
     "RELU": lambda x: np.maximum(x, 0),
     "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
     "RELU6": lambda x: np.clip(x, 0, 6),
     "TANH": np.tanh,
+    "SIGN_BIT": lambda x: np.where(np.isnan(x), x, np.signbit(x)),
 }
 GATES = ("input", "forget", "cell", "output")
 
@@ -41,7 +42,7 @@ def rnn(
     aux_w: Array | None = None,
 ) -> tuple[Array, Array]:
     """h = act(w x + r h + b) over x [t, b, i]; returns (y [t, b, u], last h)."""
-    act, out = _ACT[activation], []
+    act, out = ACTIVATIONS[activation], []
     for t in range(x.shape[0]):
         z = x[t] @ w.T + h @ r.T + b
         if aux is not None and aux_w is not None:
@@ -52,7 +53,7 @@ def rnn(
 
 
 def _layer_norm(z: Array, scale: Array | None) -> Array:
-    if scale is None:
+    if scale is None or not z.size:
         return z
     mean = z.mean(-1, keepdims=True)
     var = ((z - mean) ** 2).mean(-1, keepdims=True)
@@ -75,7 +76,7 @@ def lstm(
 
     Returns (y [t, b, o], h, c).  Gates see the peephole of the old cell, the output gate that of the new one.
     """
-    act, out = _ACT[activation], []
+    act, out = ACTIVATIONS[activation], []
 
     def pre(gate: str, xt: Array, cell: Array) -> Array:
         z = xt @ p[f"w_{gate}"].T
@@ -121,9 +122,10 @@ def svdf(
 
     x [b, i], features [f, i], times [f, memory]; returns [b, f / rank]."""
     now = x @ features.T  # [b, f]
-    y = now * newest(times, calls).sum(-1)
-    y = y.reshape(x.shape[0], -1, rank).sum(-1)
-    return _ACT[activation](y if bias is None else y + bias)
+    met = newest(times, calls)
+    y = now * met.sum(-1) + (times[:, : times.shape[1] - met.shape[1]] * 0.0).sum(-1)  # NaN where one is not finite
+    y = y.reshape(x.shape[0], len(features) // rank, rank).sum(-1)
+    return ACTIVATIONS[activation](y if bias is None else y + bias)
 
 
 def recurrent_bound(ctx: Context) -> Array:

@@ -12,7 +12,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.tflite import builder, notation, parse, quantisation, schemas, shapes, usual
+from suites.tflite import builder, edges, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
@@ -69,10 +69,10 @@ class TfLite(Dialect):
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
 
     def declared(self, entry: Entry) -> None:
-        """Of the fused activations, SIGN_BIT is defined nowhere and TANH in the recurrent operators alone: the
-        reference declines the others."""
+        """Of the fused activations, those that limit nothing are computed in the recurrent operators alone: the
+        reference declines them elsewhere."""
         recurrent = entry.op == "SVDF" or entry.op.endswith(("RNN", "LSTM"))
-        tanh = ("TANH",) if recurrent and entry.domain != "quantised" else ()
+        tanh = ("TANH", "SIGN_BIT") if recurrent and entry.domain != "quantised" else ()
         only = {"fused_activation_function": (*_LIMITS, *tanh), **entry.checks.only}
         entry.checks = replace(entry.checks, only=only)
 
@@ -128,12 +128,15 @@ class TfLite(Dialect):
         for name, v in inst.attrs.items():  # options are f32 in the file, so they are here
             if isinstance(v, float):
                 inst.attrs[name] = f32(v)
+        _mention(version, d, inst)
         if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if "bias" in version.entry.sampling.tags and "bias" not in inst.args and not d.chance(16):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
+        if version.schema.domain != "hybrid":
+            edges.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
             inst.attrs[shapes.UNDECLARED] = True
@@ -177,6 +180,22 @@ class Session:
         with using(self.store):
             given = fed(self.graph, inputs)
             return run_graph(self.dialect, self.graph, given, self.graph.meta.get("opset"), watch=watch)
+
+
+# Options that some forms of an operator do not look at: domains and value.
+_UNREAD: dict[str, tuple[tuple[str, ...], Any]] = {
+    "asymmetric_quantize_inputs": (("", "quantised"), True),
+    "pot_scale_int16": (("",), False),
+    "quantized_bias_type": (("", "hybrid"), "i64"),
+}
+
+
+def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
+    """One instance in eight says such an option all the same, from the version on that knows it."""
+    for name, (domains, value) in _UNREAD.items():
+        if name in version.schema.attrs and version.schema.domain in domains and name not in inst.attrs:
+            if not d.breaking and name not in version.schema.extra["later"] and d.chance(8):
+                inst.attrs[name] = value
 
 
 def _complex(inst: Instance) -> bool:

@@ -125,18 +125,23 @@ class Sampler(Resolved):
         return inst
 
     def _share(self, d: Draw, inst: Instance) -> None:
-        """Give one tensor to two slots, where type, shape and what may be in them allow it."""
+        """Give one tensor to two slots, where type, shape and what may be in them allow it; half of the others that
+        may have it get it too."""
         may = [(a, b) for a, b in self._alike if self._exchangeable(inst.args.get(a), inst.args.get(b), a, b)]
         if may:
             a, b = d.pick(may)
-            inst.args[b] = replace(inst.args[a])  # type: ignore[type-var]
-            inst.attrs[SAME] = {b: a}
+            others = [c for x, c in may if x == a and c != b]
+            for slot in (b, *(c for c in others if d.bool())):
+                inst.args[slot] = replace(inst.args[a])  # type: ignore[type-var]
+                inst.attrs.setdefault(SAME, {})[slot] = a
 
     def _exchangeable(self, x: Any, y: Any, a: str, b: str) -> bool:
         if type(x) is not Arg or type(y) is not Arg or x.values is not None or y.values is not None:
             return False
         alike = x.dtype is y.dtype and x.shape == y.shape and x.kind == y.kind == "tensor" and x.quant == y.quant
-        return alike and all(z.recipe in self._recipes_of(s, z.dtype) for z in (x, y) for s in (a, b))
+        if not alike or x.recipe == y.recipe:
+            return alike
+        return all(z.recipe in self._recipes_of(s, z.dtype) for z in (x, y) for s in (a, b))
 
     @cached_property
     def _alike(self) -> list[tuple[str, str]]:

@@ -9,29 +9,24 @@ Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from harness.tolerance import gamma
 from suites.semantics.quantised.dynamic import step, step_of
-from suites.semantics.tensorflow_recurrent import GATES, newest, sigmoid
+from suites.semantics.tensorflow_recurrent import ACTIVATIONS, GATES, newest, sigmoid
 
 Array = np.ndarray
-_ACT: dict[str, Callable[[Array], Array]] = {
-    "NONE": lambda x: x,
-    "RELU": lambda x: np.maximum(x, 0),
-    "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
-    "RELU6": lambda x: np.clip(x, 0, 6),
-    "TANH": np.tanh,
-}
+_HIGHEST = float(np.finfo(np.float32).max)
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 
 
 class Numbers:
-    """Values with a bound on their error."""
+    """Values with a bound on their error.  It is infinite where arithmetic may leave the range of f32 on its way, though
+    the value lies in it: whatever comes of that may be infinite or NaN."""
 
     __slots__ = ("error", "value")
 
@@ -48,39 +43,61 @@ class Numbers:
 
     def times(self, w: Array, u: float) -> Numbers:
         """Rows times w', summed in any order."""
-        a = np.abs(w).T
-        error = self.error @ a
-        rounding = gamma(w.shape[1] + 8, u) * ((np.abs(self.value) + self.error) @ a)
-        return Numbers(self.value @ w.T, error + rounding)
+        with np.errstate(all="ignore"):
+            value, a = self.value @ w.T, np.abs(w).T
+            error = self.error @ a
+            size = (np.abs(self.value) + self.error) @ a
+            if np.isfinite(size).all() and size.max(initial=0.0) < _HIGHEST:
+                return Numbers(value, error + gamma(w.shape[1] + 8, u) * size)
+            finite = (np.where(np.isfinite(self.value), np.abs(self.value), 0.0) + self.error) @ np.where(
+                np.isfinite(a), a, 0.0
+            )
+            error = np.where(size < _HIGHEST, error + gamma(w.shape[1] + 8, u) * size, np.inf)
+            return Numbers(value, np.where(np.isinf(value) & (finite < _HIGHEST), 0.0, error))
 
     def plus(self, other: Numbers, u: float) -> Numbers:
-        value = self.value + other.value
-        return Numbers(value, self.error + other.error + 2 * u * (np.abs(value) + self.error + other.error))
+        with np.errstate(all="ignore"):
+            value, error = self.value + other.value, self.error + other.error
+            return Numbers(value, _in_range(value, error + 2 * u * (np.abs(value) + error), error))
 
     def by(self, other: Numbers, u: float) -> Numbers:
         """Element by element."""
-        a, b = np.abs(self.value), np.abs(other.value)
-        error = a * other.error + b * self.error + self.error * other.error
-        return Numbers(self.value * other.value, error + 2 * u * (a * b + error))
+        with np.errstate(all="ignore"):
+            a, b = np.abs(self.value), np.abs(other.value)
+            error = a * other.error + b * self.error + self.error * other.error
+            value = self.value * other.value
+            signs = np.where((a > self.error) & (b > other.error), 0.0, np.inf)
+            return Numbers(value, _in_range(value, error + 2 * u * (a * b + error), signs))
 
     def through(self, activation: str, u: float) -> Numbers:
-        value = _ACT[activation](self.value)
-        error = self.image(_ACT[activation])
-        return Numbers(value, error + _FUNCTION * u * np.maximum(1.0, np.abs(value)))
+        value = ACTIVATIONS[activation](self.value)
+        if activation == "SIGN_BIT":  # exact but where either sign, of a zero too, may be
+            return Numbers(value, self.lost(np.where(np.abs(self.value) <= self.error, 1.0, 0.0)))
+        error = self.image(ACTIVATIONS[activation])
+        return Numbers(
+            value, self.lost(_in_range(value, error + _FUNCTION * u * np.maximum(1.0, np.abs(value)), error))
+        )
 
     def gate(self, u: float) -> Numbers:
-        return Numbers(sigmoid(self.value), np.minimum(1.0, self.image(sigmoid) + _FUNCTION * u))
+        with np.errstate(all="ignore"):
+            value = sigmoid(self.value)
+        return Numbers(value, self.lost(np.minimum(1.0, self.image(sigmoid) + _FUNCTION * u)))
+
+    def lost(self, error: Array) -> Array:
+        """The error of a function of what may be anything: it may be NaN, which no function bounds."""
+        return np.where(np.isinf(self.error), np.inf, error)
 
     def image(self, fn: Any) -> Array:
         """Error of a function that grows everywhere: how far it goes on either side of the value."""
         with np.errstate(all="ignore"):
             low, middle, high = (fn(self.value + s * self.error) for s in (-1, 0, 1))
-            return np.nan_to_num(np.maximum(middle - low, high - middle), nan=np.inf)
+            error = np.where(self.error == 0, 0.0, np.maximum(middle - low, high - middle))
+            return np.nan_to_num(error, nan=np.inf)
 
     def clipped(self, limit: float) -> Numbers:
         if limit <= 0:
             return self
-        return Numbers(np.clip(self.value, -limit, limit), np.minimum(self.error, 2 * limit))
+        return Numbers(np.clip(self.value, -limit, limit), self.lost(np.minimum(self.error, 2 * limit)))
 
     def normalised(self, scale: Array, u: float) -> Numbers:
         """Rows brought to mean 0 and deviation 1, times ``scale``.
@@ -93,6 +110,8 @@ class Numbers:
         more.  In first order the sums over j of (i = j) - (1 + v_i v_j) / n times d_j are left: an error that moves or
         stretches a row does nothing.  Results lie within the root of their number less one anyway."""
         n = self.value.shape[-1]
+        if not self.value.size:
+            return self
         mean = self.value.mean(-1, keepdims=True)
         spread = np.sqrt(((self.value - mean) ** 2).mean(-1, keepdims=True) + 1e-8)
         value = (self.value - mean) / spread
@@ -104,7 +123,15 @@ class Numbers:
             moved = np.where(spread > s, (first[..., 0] + more) / (spread - s), np.inf)
         widest = np.abs(value) + np.sqrt(n - 1.0) * (1 + 64 * u)
         error = np.minimum(moved, widest) + 64 * u * np.abs(value)
+        beyond = (np.abs(self.value) + self.error).max(-1, keepdims=True) > np.sqrt(_HIGHEST / n)  # or its squares
+        error = np.where(beyond | np.isinf(self.error).any(-1, keepdims=True), np.inf, error)
         return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
+
+
+def _in_range(value: Array, error: Array, infinite: Array) -> Array:
+    """The error of a value; infinite where f32 may not hold it; ``infinite`` is that of an infinite value."""
+    inside = np.abs(value) + error < _HIGHEST
+    return np.where(np.isinf(value), np.where(np.isfinite(infinite), 0.0, np.inf), np.where(inside, error, np.inf))
 
 
 def _given(x: Array | None, asymmetric: bool | str) -> list[Numbers]:
@@ -134,7 +161,7 @@ def rnn_error(
         z = z.plus(h.quantised(asymmetric).times(r, u), u)
         h = z.plus(Numbers(np.broadcast_to(b, z.value.shape)), u).through(activation, u)
         out.append(h.error)
-    return np.stack(out)
+    return np.stack(out) if out else np.zeros((0, *h.value.shape))
 
 
 def lstm_error(
@@ -178,18 +205,25 @@ def lstm_error(
                 h = h.plus(Numbers(np.broadcast_to(p["proj_bias"], h.value.shape)), u)
             h = h.clipped(proj_clip)
         out.append(h.error)
-    return np.stack(out)
+    return np.stack(out) if out else np.zeros((0, *h.value.shape))
 
 
 def svdf_error(
-    x: Array, features: Array, times: Array, bias: Array | None, rank: int, asymmetric: bool, u: float, calls: int = 1
+    x: Array,
+    features: Array,
+    times: Array,
+    bias: Array | None,
+    rank: int,
+    asymmetric: bool | str,
+    u: float,
+    calls: int = 1,
 ) -> Array:
     """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
-    seen = Numbers(x, step_of(x, asymmetric)).times(features, u)
+    seen = _given(x[None], asymmetric)[0].times(features, u)
     met = newest(times, calls).T
     parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
     error, size = (
-        np.asarray(sum(a)).reshape(len(x), -1, rank).sum(-1)
+        np.asarray(sum(a, np.zeros(seen.value.shape))).reshape(len(x), len(features) // rank, rank).sum(-1)
         for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
     )
     return error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))

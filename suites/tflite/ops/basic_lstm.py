@@ -18,6 +18,7 @@ from suites.semantics.basic_lstm import fixed_cell, float_cell
 from suites.semantics.quantised.elementwise import finish
 from suites.semantics.quantised.fixed import f32, reachable, real, steps
 from suites.tflite import op
+from suites.tflite.extents import extents
 
 _OPERANDS = ("data_input", "prev_activ_input", "weights_input", "biases_input", "prev_state_input")
 _CELL: dict[str, Any] = {
@@ -29,7 +30,7 @@ _SOURCE = "tfl basic_lstm; TensorFlow BasicLSTMCell (matrix [x, h], gates i, j, 
 
 
 def _draw(d: Draw) -> dict[str, Any]:
-    b, i, u = d.dim(1, 3), d.dim(1, 6), d.dim(1, 5)
+    b, i, u = extents(d, 3, 6, 5)
     out: dict[str, Any] = {
         "kernel_type": "BASIC",
         "fused_activation_function": "TANH",

@@ -95,21 +95,6 @@ def _activation(call: Call) -> str:
 # -- one direction
 
 
-def _rnn(call: Call, v: Inputs, run: Callable[..., Any]) -> list[Any]:
-    one = call.version.op == "RNN"
-    names = (
-        ("input_weights", "recurrent_weights", "bias")
-        if one
-        else ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")
-    )
-    x = v["input"]
-    major = bool(call.attr("time_major", False))
-    xt = x[None] if one else x if major else np.swapaxes(x, 0, 1)
-    y = run(plain.carried(xt, call), *(v[n] for n in names), _activation(call))
-    y = y[len(y) - len(xt) :]
-    return [y[0] if one else y if major else np.swapaxes(y, 0, 1)]
-
-
 def _rnn_value(x: Any, w: Any, r: Any, b: Any, activation: str) -> Any:
     return rnn(x, w, r, b, np.zeros((x.shape[1], w.shape[0])), activation)[0]
 
@@ -122,8 +107,8 @@ for _name, _sequence in (("RNN", False), ("UNIDIRECTIONAL_SEQUENCE_RNN", True)):
     entry(
         _name,
         plain.draw_rnn(_sequence),
-        lambda call, v: _rnn(call, v, _rnn_value),
-        lambda call, v, u: _rnn(call, v, _rnn_error(call, u)),
+        lambda call, v: plain.rnn_values(call, v, _rnn_value),
+        lambda call, v, u: plain.rnn_values(call, v, _rnn_error(call, u)),
         plain.SEQUENCE_RNN_SHAPES if _sequence else plain.RNN_SHAPES,
         not _sequence,
     )

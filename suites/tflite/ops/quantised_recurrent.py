@@ -15,6 +15,7 @@ from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
 from suites.tflite.codecs import OutQ, Q
+from suites.tflite.extents import extents
 from suites.tflite.ops.recurrent import CALLS, LENIENT, SVDF_SHAPES, calls, direction, lstm_shapes
 
 
@@ -23,11 +24,11 @@ def _symmetric(scale: float) -> dict[str, Any]:
 
 
 def _draw_svdf(d: Draw) -> dict[str, Any]:
-    b, i, u, rank, m = d.dim(1, 3), d.dim(1, 6), d.dim(1, 4), d.int(1, 3), d.int(1, 6)
+    (b, i, u, m), rank = extents(d, 3, 6, 4, 6), d.int(1, 3)
     xq = draw_parameters(d, I8)
     fq, tq = _symmetric(0.004 * (1 + d.int(0, 16))), _symmetric(0.0002 * (1 + d.int(0, 16)))
     # a memory that what is seen fills to a good part, an output that sums of it fill
-    sq = _symmetric(xq["scale"][0] * fq["scale"][0] * 90 * 64 * i**0.5 / 32767 * (0.5 + d.int(0, 16) / 8))
+    sq = _symmetric(xq["scale"][0] * fq["scale"][0] * 90 * 64 * max(i, 1) ** 0.5 / 32767 * (0.5 + d.int(0, 16) / 8))
     oq = draw_parameters(
         d,
         I8,
@@ -77,7 +78,7 @@ op(
 
 
 def _draw_lstm(d: Draw) -> dict[str, Any]:
-    b, i, u = d.dim(1, 3), d.dim(1, 6), d.dim(1, 5)
+    b, t, i, u = extents(d, 3, 4, 6, 5)
     coupled, peephole = d.chance(3), d.chance(3)
     xq = draw_parameters(d, I8, scale=d.pick((0.0078125, 0.0157, 0.0235)))
     oq = draw_parameters(d, I8, scale=d.pick((0.0078125, 0.006, 0.0047)))
@@ -94,7 +95,6 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
     }
     if d.version.op == "UNIDIRECTIONAL_SEQUENCE_LSTM":
         out["time_major"] = d.bool()
-        t = d.dim(1, 4)
         shape = (t, b, i) if out["time_major"] else (b, t, i)
         out["input"] = T(shape, "full", quant=xq)
 

@@ -1,0 +1,93 @@
+"""Long, empty and extreme instances of the operators that are drawn as a whole, and what their reference says of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.cases.case import draw_case
+from harness.core.instance import Instance
+from harness.declare import Call, registry
+from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, rnn_error
+from suites.tflite.edges import MOST
+from suites.tflite.extents import LONG
+from suites.tflite.ops import recurrent
+
+TFLITE = registry.dialect("tflite")
+DRAWS = 300
+
+
+def drawn(key: str) -> list[Instance]:
+    v = TFLITE.versions[key]
+    cases = [draw_case(v, 1, 5, i, lazy=True) for i in range(DRAWS)]
+    assert not [c.problem for c in cases if c.problem]
+    return [c.inst for c in cases if c.inst.rule is None]
+
+
+@pytest.mark.parametrize("key", ["tflite/LSTM/4", "tflite/BIDIRECTIONAL_SEQUENCE_RNN/3", "tflite/SVDF/3q"])
+def test_sequences_are_empty_and_long_too(key: str) -> None:
+    shapes = [inst.tensor("input").shape for inst in drawn(key)]
+    assert any(0 in s for s in shapes)
+    assert any(max(s) in LONG for s in shapes)
+
+
+@pytest.mark.parametrize("key", ["tflite/ADD/1", "tflite/LSTM/1", "tflite/CONV_2D/1"])
+def test_special_elements_stand_first_and_last(key: str) -> None:
+    given = [a for inst in drawn(key) for a in inst.args.values() if not isinstance(a, list)]
+    listed = [a.values for a in given if a.values is not None and 1 < len(a.values) <= MOST]
+    special = [[x != x or abs(x) == np.inf for x in v] for v in listed if all(isinstance(x, float) for x in v)]
+    assert any(s[0] and not s[-1] for s in special)
+    assert any(s[-1] and not s[0] for s in special)
+
+
+def call(key: str, **inputs: np.ndarray) -> Call:
+    inst = drawn(key)[0]
+    attrs = {"fused_activation_function": "RELU"}
+    return TFLITE.call_of(Instance("tflite", inst.op, inst.version, 1, attrs, inst.args, 1), inputs)
+
+
+def rnn(x: float, w: float) -> Call:
+    one = np.ones((1, 1), np.float32)
+    given = {"input": one * x, "input_weights": one * w, "recurrent_weights": one, "bias": np.zeros(1, np.float32)}
+    return call("tflite/RNN/1", **given, hidden_state=np.zeros((1, 1), np.float32))
+
+
+def test_the_limit_of_nan_is_open_and_a_finite_cell_is_not() -> None:
+    reason = recurrent.opened(recurrent._rnn_errors)  # noqa: SLF001 - the bounds of this entry
+    assert reason(rnn(np.nan, 1.0)) == recurrent.CLAMPED_NAN
+    assert reason(rnn(3e38, 3e38)) == recurrent.OVERFLOWING
+    assert reason(rnn(2.0, 3.0)) is None
+
+
+def test_a_sum_that_may_overflow_on_its_way_has_no_bound() -> None:
+    x, w = np.array([[3e38, 3e38]]), np.array([[1.0, -1.0]])
+    assert np.isinf(Numbers(x).times(w, 2.0**-24).error).all()
+    assert np.isinf(Numbers(x).times(w, 2.0**-24).gate(2.0**-24).error).all()
+    assert Numbers(x / 1e20).times(w, 2.0**-24).error.max() < 1e13
+
+
+def test_an_infinite_sum_of_one_sign_is_exact() -> None:
+    y = Numbers(np.array([[np.inf, 1.0]])).times(np.array([[1.0, 2.0]]), 2.0**-24)
+    assert y.value[0, 0] == np.inf
+    assert y.error[0, 0] == 0
+
+
+def test_the_sign_bit_is_exact_but_where_either_sign_may_be() -> None:
+    z = np.zeros((1, 1, 1))
+    one = np.ones((1, 1))
+    assert rnn_error(z + 2.0, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24) == 0
+    assert rnn_error(z, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24) == 1
+
+
+def test_weights_behind_the_memory_count_when_they_are_not_finite() -> None:
+    args = {
+        "input": np.ones((1, 1), np.float32),
+        "feature_weights": np.ones((1, 1), np.float32),
+        "time_weights": np.array([[np.nan, 1.0]], np.float32),
+    }
+    v = TFLITE.versions["tflite/SVDF/1"]
+    made = call("tflite/SVDF/1", **args, activation_state=np.zeros((1, 2), np.float32))
+    made.attrs["rank"] = 1  # type: ignore[index]
+    tensors, params = v.decode(made)
+    assert v.meaning is not None
+    assert np.isnan(v.meaning.fn(**{**tensors, **params, "activation": "NONE"})).all()
