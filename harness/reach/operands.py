@@ -95,10 +95,9 @@ def givings(f: Facts) -> list[str]:
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
             out += [f"constant-empty:{s.name}"]
     for a, b in combinations(f.operands, 2):
-        ranks = max(a.low, b.low) <= min(a.high, b.high)
-        if a.slot.type == b.slot.type and ranks and not {a.name, b.name} & f.states:
-            if not a.slot.variadic and not b.slot.variadic:
-                out.append(f"same-tensor:{a.name},{b.name}")
+        alike = a.slot.type == b.slot.type and max(a.low, b.low) <= min(a.high, b.high)
+        if alike and not {a.name, b.name} & f.states and not a.slot.variadic and not b.slot.variadic:
+            out.append(f"same-tensor:{a.name},{b.name}")
     return out + [f"same-tensor:{o.name},{o.name}" for o in f.operands if o.slot.variadic]
 
 

@@ -193,9 +193,9 @@ _UNREAD: dict[str, tuple[tuple[str, ...], Any]] = {
 def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
     """One instance in eight says such an option all the same, from the version on that knows it."""
     for name, (domains, value) in _UNREAD.items():
-        if name in version.schema.attrs and version.schema.domain in domains and name not in inst.attrs:
-            if not d.breaking and name not in version.schema.extra["later"] and d.chance(8):
-                inst.attrs[name] = value
+        known = name in version.schema.attrs and name not in version.schema.extra["later"] and name not in inst.attrs
+        if known and version.schema.domain in domains and not d.breaking and d.chance(8):
+            inst.attrs[name] = value
 
 
 def _complex(inst: Instance) -> bool:

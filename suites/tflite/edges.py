@@ -1,8 +1,8 @@
-"""Elements at the ends of their type, at the ends of a tensor: NaN, infinities, both zeros, limits, halves, opposites.
+"""Elements at the ends of their type, at the ends of a tensor: NaN, infinities, zeros of both signs, limits, halves.
 
-Recipes meet a special value somewhere; a kernel that reads its first element apart, or its last ones after the last full
-vector, wants them there.  It is one instance in ``EVERY``, and one operand in six of it: what the others hold is plain,
-so that the result still says something.
+Recipes meet a special value somewhere; a kernel that reads its first element apart, or its last ones after the last
+full vector, goes wrong there alone.  One instance in ``EVERY`` has them, in one operand of six: what the others hold is
+plain, so that the result still says something.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _specials(d: DType) -> tuple[Any, ...]:
 def _may(a: Arg, integers: bool) -> bool:
     if a.values is not None or a.items is not None or a.kind != "tensor" or not 0 < math.prod(a.shape) <= MOST:
         return False
-    return a.dtype.kind == "f" and a.dtype.bits > 8 or (a.dtype.kind in "iu" and integers and a.recipe in _BY_SEED)
+    return (a.dtype.kind == "f" and a.dtype.bits > 8) or (a.dtype.kind in "iu" and integers and a.recipe in _BY_SEED)
 
 
 def _values(d: Draw, a: Arg) -> list[Any]:

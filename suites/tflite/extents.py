@@ -11,7 +11,7 @@ _SECOND = (16, 17, 24, 33)
 
 
 def extents(d: Draw, *most: int) -> list[int]:
-    """One extent for each limit: from 1 to it; 0 only where the instance may be empty.  One or two of them may be long."""
+    """One extent for each limit: from 1 to it, 0 where the instance may be empty.  One or two of them may be long."""
     out = [d.dim(0, hi) for hi in most]
     if not d.empty and d.chance(LONG_EVERY):
         order = d.shuffle(range(len(out)))

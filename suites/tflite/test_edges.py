@@ -1,4 +1,4 @@
-"""Long, empty and extreme instances of the operators that are drawn as a whole, and what their reference says of them."""
+"""Long, empty and extreme instances of operators that are drawn as a whole, and what their reference says."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def rnn(x: float, w: float) -> Call:
 
 
 def test_the_limit_of_nan_is_open_and_a_finite_cell_is_not() -> None:
-    reason = recurrent.opened(recurrent._rnn_errors)  # noqa: SLF001 - the bounds of this entry
+    reason = recurrent.opened(recurrent._rnn_errors)
     assert reason(rnn(np.nan, 1.0)) == recurrent.CLAMPED_NAN
     assert reason(rnn(3e38, 3e38)) == recurrent.OVERFLOWING
     assert reason(rnn(2.0, 3.0)) is None

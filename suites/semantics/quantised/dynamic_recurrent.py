@@ -25,8 +25,8 @@ _FUNCTION = 32.0  # roundings granted to an activation function, of a result of 
 
 
 class Numbers:
-    """Values with a bound on their error.  It is infinite where arithmetic may leave the range of f32 on its way, though
-    the value lies in it: whatever comes of that may be infinite or NaN."""
+    """Values with a bound on their error.  It is infinite where arithmetic may leave the range of f32 on its way: what
+    comes of that may be infinite or NaN, though the value lies in the range."""
 
     __slots__ = ("error", "value")
 
