@@ -284,6 +284,34 @@ def _not_finite(why: str, result: Any) -> str | None:
     return underspecified(why, ~np.isfinite(np.asarray(result[0] if isinstance(result, tuple) else result, np.float64)))
 
 
+def nan_extreme(call: Call) -> str | None:
+    """Of a meaning that gives NaN for the extreme of numbers and NaN: no document says whether NaN is one of them."""
+    if all(x == x for v in _floats(call) for x in (v.min(), v.max())):
+        return None
+    m = call.version.meaning
+    assert m is not None
+    tensors, params = call.version.decode(call)
+    result = np.asarray(m.fn(**tensors, **params))
+    why = "the extreme of numbers and NaN: NaN, or that of the numbers"
+    return underspecified(why, np.isnan(result)) if result.dtype.kind == "f" else None
+
+
+def beyond_f32(slots: tuple[str, ...], least: float, most: float, why: str) -> Callable[[Call], str | None]:
+    """All elements are open where an operand of these holds NaN, an infinity, or a magnitude outside of least to most
+    that is not 0: ``why``."""
+
+    def reason(call: Call) -> str | None:
+        for s in slots:
+            x = call.inputs.get(s)
+            if x is not None and x.dtype.kind == "f":
+                size = np.abs(x[x != 0].astype(np.float64))
+                if not ((size >= least) & (size <= most)).all():
+                    return underspecified(why, np.ones((), bool))
+        return None
+
+    return reason
+
+
 class Each(Codec):
     """One option per space axis: ``Each("stride_{}", ("h", "w"))``.  words: other names of the axes in the option."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from harness.core import dims
 from harness.core.dtypes import I32, I64, DType, f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
@@ -18,8 +19,10 @@ from suites.tflite.resources import Store, using
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
 _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
 
-# Highest rank of an operand that broadcasts, or at all: traits of tfl_ops.td.
-_RANKS = {
+# Highest rank of an operand: traits of tfl_ops.td.
+_RANKS = {"PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5}
+# Highest rank of operands that broadcast; those of one shape may have any: TFL_OperandsHaveSameShapesOrBroadcastableShape.
+_BROADCAST = {
     **dict.fromkeys(
         (
             "EQUAL",
@@ -36,9 +39,7 @@ _RANKS = {
         ),
         4,
     ),
-    **dict.fromkeys(
-        ("MAXIMUM", "MINIMUM", "SELECT_V2", "SELECT", "PAD", "PADV2", "BATCH_MATMUL", "ADD", "SUB", "MUL"), 5
-    ),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM", "SELECT_V2", "ADD", "SUB", "MUL"), 5),
 }
 
 
@@ -57,7 +58,7 @@ class TfLite(Dialect):
     format = "tflite"
     opsets = (1,)
     extension = ".tflite"
-    max_rank = 6
+    max_rank = 8
     const_chance = 4
     declares_outputs = True
     shares_tensors = True
@@ -129,13 +130,15 @@ class TfLite(Dialect):
             if isinstance(v, float):
                 inst.attrs[name] = f32(v)
         _mention(version, d, inst)
+        if version.op in _BROADCAST and not d.breaking:
+            _alike_beyond(_BROADCAST[version.op], inst)
         if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if "bias" in version.entry.sampling.tags and "bias" not in inst.args and not d.chance(16):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
-        if version.schema.domain != "hybrid":
+        if version.schema.domain != "hybrid":  # whose activations are quantised: no text says what NaN becomes
             edges.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
@@ -196,6 +199,15 @@ def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
         known = name in version.schema.attrs and name not in version.schema.extra["later"] and name not in inst.attrs
         if known and version.schema.domain in domains and not d.breaking and d.chance(8):
             inst.attrs[name] = value
+
+
+def _alike_beyond(rank: int, inst: Instance) -> None:
+    """Operands of more axes than those that broadcast may have get one shape."""
+    given = [a for a in inst.args.values() if isinstance(a, Arg)]
+    if max((len(a.shape) for a in given), default=0) > rank:
+        shape = dims.broadcast(*(a.shape for a in given))
+        for a in given:
+            a.shape = shape
 
 
 def _complex(inst: Instance) -> bool:

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from harness.core.dtypes import DType, float_max, int_range
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.declare import Draw
 
 EVERY = 12
@@ -56,7 +56,9 @@ def _values(d: Draw, a: Arg) -> list[Any]:
 
 def give(d: Draw, inst: Instance, integers: bool = True) -> None:
     """Give some operands of a valid instance such elements.  integers: may they be set too?"""
-    if d.breaking or not d.chance(EVERY):
+    held = [x[0] if isinstance(x, list) and x else x for x in inst.attrs.values()]
+    blocks = any(isinstance(x, Graph) for x in held)
+    if d.breaking or blocks or not d.chance(EVERY):  # the bounds of blocks are for small integers
         return
     given = [x for a in inst.args.values() for x in (a if isinstance(a, list) else (a,)) if x is not None]
     may = [a for a in given if _may(a, integers)]

@@ -91,3 +91,10 @@ def test_weights_behind_the_memory_count_when_they_are_not_finite() -> None:
     tensors, params = v.decode(made)
     assert v.meaning is not None
     assert np.isnan(v.meaning.fn(**{**tensors, **params, "activation": "NONE"})).all()
+
+
+def test_operands_of_many_axes_have_one_shape_and_do_not_broadcast() -> None:
+    shapes = [(inst.tensor("lhs").shape, inst.tensor("rhs").shape) for inst in drawn("tflite/ADD/5")]
+    assert max(len(a) for a, _ in shapes) == TFLITE.max_rank
+    assert all(a == b for a, b in shapes if max(len(a), len(b)) > 5)
+    assert any(a != b for a, b in shapes)

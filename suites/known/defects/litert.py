@@ -108,10 +108,13 @@ def sum_of_unsigned_bytes(g: Given) -> Outputs:
 
 
 def lrn_of_half_open_windows(g: Given) -> Outputs:
-    """The window of a channel ends before the last one: [c - radius, c + radius)."""
+    """The window of a channel ends before the last one: [c - radius, c + radius).  A sum that overflows is infinite."""
     x, radius = g["input"].astype(np.float64), g.attr("radius", 0)
     squares = np.stack([(x[..., max(0, c - radius) : c + radius] ** 2).sum(-1) for c in range(x.shape[-1])], -1)
+    top = float(np.finfo(np.float32).max)
+    squares = np.where(squares > top, np.inf, squares)
     out = x * (g.attr("bias", 0.0) + g.attr("alpha", 0.0) * squares) ** -float(g.attr("beta", 0.0))
+    out = np.where(np.abs(out) > top, np.copysign(np.inf, out), out)
     return [Near(out, 1e-5 * np.abs(out) + 1e-37)]
 
 

@@ -282,7 +282,7 @@ def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
         squares[p] += f * f
     combiner = ctx.params["combiner"]
     by = np.ones(lead) if combiner == "SUM" else np.abs(signed) if combiner == "MEAN" else np.sqrt(squares)
-    by = np.where(by == 0, 1.0, by)
+    by = np.where(rows == 0, 1.0, by)
     worse = np.maximum(1.0, plain / by) if combiner == "MEAN" else 1.0
     steps = 2 * rows + 6
     factor = steps * ctx.acc_u / (1 - steps * ctx.acc_u) * worse / by
@@ -301,19 +301,21 @@ def embedding_lookup_sparse(
 ) -> Array:
     """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum,
     over
-    the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN); 0 where nothing is gathered."""
+    the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN), also where that is 0; 0 where
+    nothing is gathered."""
     lead = tuple(int(n) for n in shape[:-1])
     out = np.zeros((*lead, *table.shape[1:]))
-    total, squares = np.zeros(lead), np.zeros(lead)
+    rows, total, squares = np.zeros(lead), np.zeros(lead), np.zeros(lead)
     each: list[float] = weights.astype(np.float64).ravel().tolist()
     for i, place, w in zip(ids.tolist(), at.tolist(), each):
         p = tuple(place[:-1])
         out[p] += table[i].astype(np.float64) * w
+        rows[p] += 1
         total[p] += w
         squares[p] += w * w
     if combiner != "SUM":
         by = total if combiner == "MEAN" else np.sqrt(squares)
-        by = np.where(by == 0, 1.0, by).reshape(*lead, *(1,) * (table.ndim - 1))
+        by = np.where(rows == 0, 1.0, by).reshape(*lead, *(1,) * (table.ndim - 1))
         out = out / by
     return out
 

@@ -11,7 +11,7 @@ from harness.declare import Call, Checks, Draw, Fn, Group, Sampling, Semantics, 
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op
-from suites.tflite.codecs import both, fused, nan_activation
+from suites.tflite.codecs import beyond_f32, both, fused, nan_activation
 
 # -- one operand
 
@@ -191,7 +191,17 @@ def _lengths(slot: str) -> Fn:
 
 
 op("DILATE", tf.dilate, x="input", value="padding_value", dilations=_lengths("dilations"))
-op("RFFT2D", tf.rfft2d, x="input", lengths=_lengths("fft_length"))
+op(
+    "RFFT2D",
+    tf.rfft2d,
+    Checks(
+        ambiguous=beyond_f32(
+            ("input",), 0.0, 1e30, "a transform of NaN, infinities or huge numbers: no document states its sums"
+        )
+    ),
+    x="input",
+    lengths=_lengths("fft_length"),
+)
 op(
     "L2_NORMALIZATION",
     tf.l2_normalize,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
-from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters
@@ -211,10 +211,13 @@ def _draw_fake(d: Draw) -> dict[str, Any]:
     return out
 
 
+_NAN = "NaN beyond neither end of [min, max], to which the text clamps: NaN, or one of the ends"
+
 op(
     "FAKE_QUANT",
     q.fake_quant,
     Sampling(_draw_fake),
+    Checks(ambiguous=lambda call: underspecified(_NAN, call.inputs["input"] != call.inputs["input"])),
     x="input",
     low="min",
     high="max",

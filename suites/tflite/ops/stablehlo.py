@@ -10,7 +10,7 @@ from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelli
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
 from suites.tflite import op
-from suites.tflite.codecs import literal, shape_input
+from suites.tflite.codecs import literal, nan_extreme, shape_input
 from suites.tflite.ops.control import block, declared, given, kinds
 
 # -- elementwise: operands of one shape
@@ -82,10 +82,12 @@ def _no_pads(call: Call) -> Any:
     return [(0, 0)] * call.inputs["input"].ndim
 
 
+_EXTREMES = ("MINIMUM", "MAXIMUM")
 op(
     "REDUCE_WINDOW",
     s.reduce_window,
     Sampling(_draw_reduce_window),
+    Checks(ambiguous=lambda call: nan_extreme(call) if call.attr("reduce_function") in _EXTREMES else None),
     x="input",
     start="init_value",
     size=shape_input("window_shape"),
