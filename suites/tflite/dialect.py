@@ -21,7 +21,8 @@ _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alp
 
 # Highest rank of an operand: traits of tfl_ops.td.
 _RANKS = {"PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5}
-# Highest rank of operands that broadcast; those of one shape may have any: TFL_OperandsHaveSameShapesOrBroadcastableShape.
+# Highest rank of operands that broadcast (TFL_OperandsHaveSameShapesOrBroadcastableShape); those of one shape may have
+# any.
 _BROADCAST = {
     **dict.fromkeys(
         (
