@@ -115,11 +115,11 @@ def givings_met(f: Facts, x: Filled) -> Iterator[str]:
     same = x.case.inst.attrs.get(SAME)
     if same:
         alike: dict[str, list[str]] = {}
-        for b, a in same.items():
-            alike.setdefault(a, [a.partition("#")[0]]).append(b.partition("#")[0])
+        for copy, first in same.items():
+            alike.setdefault(first, [first.partition("#")[0]]).append(copy.partition("#")[0])
         for names in alike.values():
-            for a, b in permutations(names, 2):
-                yield f"same-tensor:{a},{b}"
+            for one, other in permutations(names, 2):
+                yield f"same-tensor:{one},{other}"
 
 
 def quantised(f: Facts) -> list[str]:
