@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.cases.case import draw_case
 from harness.core.instance import Instance
 from harness.declare import Call, registry
+from harness.generate.draw_engines import Prng, case_seed
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, rnn_error
 from suites.tflite.edges import MOST
 from suites.tflite.extents import LONG
@@ -18,10 +18,7 @@ DRAWS = 300
 
 
 def drawn(key: str) -> list[Instance]:
-    v = TFLITE.versions[key]
-    cases = [draw_case(v, 1, 5, i, lazy=True) for i in range(DRAWS)]
-    assert not [c.problem for c in cases if c.problem]
-    return [c.inst for c in cases if c.inst.rule is None]
+    return [TFLITE.draw(key, Prng(case_seed(5, key, i))) for i in range(DRAWS)]
 
 
 @pytest.mark.parametrize("key", ["tflite/LSTM/4", "tflite/BIDIRECTIONAL_SEQUENCE_RNN/3", "tflite/SVDF/3q"])
