@@ -75,7 +75,13 @@ class Attribution:
         for k, names in enumerate(program.names):
             inst = program.node(k, nodes.scope)
             one = Case(registry.version_of(inst), inst, result.case.index)
-            one.hold()
+            try:
+                one.hold()
+            except OpconformError:
+                if not nodes.told:
+                    raise
+                nodes.end = nodes.told[0]  # what a listed difference gave is nothing that the next op takes
+                return nodes
             got = self._one(one, info)
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
@@ -110,7 +116,7 @@ class Attribution:
 
     def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:
-            return _as_node(result, nodes.end)
+            return result if result.verdict is Verdict.MISMATCH else _as_node(result, nodes.end)
         if result.verdict is not Verdict.MISMATCH:
             return result
         got = list(result.outcome.outputs or ())

@@ -61,10 +61,13 @@ class GraphLanguage(Language):
                 scope[n] = given.get(n, e.value)
         return scope
 
-    def carried(self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any] | None = None) -> list[Any]:
-        """The bound of each output.  given: values that stand in place of what the reference computes, exact."""
+    def carried(
+        self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any] | None = None, off: Any = None
+    ) -> list[Any]:
+        """The bound of each output.  given: values that stand in place of what the reference computes.  off: how far
+        these may be off, by name; not at all by default."""
         given = given or {}
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = dict(off or {})
         base = {**g.consts, **self.feed(g, inputs)}
         for node in g.nodes:
             for n, e in zip(node.outputs, self.node(g, node, base, opset)):
@@ -91,7 +94,7 @@ class GraphLanguage(Language):
                 except Exception:  # a value that has become an index or an extent out of range
                     return None
                 for n, e in zip(node.outputs, results):
-                    scope[n] = given[n] if n in given else _off(e.value, own.get(n), signs.get(n))
+                    scope[n] = _off(given.get(n, e.value), own.get(n), signs.get(n))
         return scope
 
 

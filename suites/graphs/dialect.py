@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.errors import OpconformError
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SAME, Arg, Graph, Instance
 from harness.core.quiet import quiet
 from harness.declare import Call, Checks, Dialect, Draw, Evaluation, Expected, OpSchema, OpVersion, Sampling
 from harness.declare.interpreter import call_of_node
@@ -53,9 +53,10 @@ class Unfolded:
         """Node ``k`` as an instance of its op, on the values of ``scope``."""
         return self.dialect.of_node(self.graph, k, scope, self.inst.opset)
 
-    def expected(self, given: Mapping[str, Any]) -> list[Expected]:
-        """What the reference expects of the outputs where these values stand in place of its own."""
-        return self.dialect.expected_given(self.inst, self.arrays, given)
+    def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
+        """What the reference expects of the outputs where these values stand in place of its own.  off: how far these
+        may be off."""
+        return self.dialect.expected_given(self.inst, self.arrays, given, off)
 
     def smaller(self) -> Iterator[Instance]:
         try:
@@ -82,8 +83,8 @@ class GraphDialect(ProgramDialect):
         self.base, self.kinds, self.types = base, kinds, {"T": tuple(types)}
         self._inputs: list[Arg] = []
 
-    def leave(self, op: str) -> bool:
-        """Is this op left out of random graphs?"""
+    def leave(self, version: OpVersion) -> bool:
+        """Is this op version left out of random graphs?"""
         return False
 
     @cached_property
@@ -137,13 +138,22 @@ class GraphDialect(ProgramDialect):
                 args[slot] = [literal(scope[n], n in g.consts) for n in given]
             elif given is not None:
                 args[slot] = literal(scope[given], given in g.consts)
-        return Instance(self.base.name, v.op, v.version, opset, dict(node.attrs), args, len(node.outputs))
+        attrs, tensors = dict(node.attrs), g.meta.get("tensors", {})
+        first: dict[str, str] = {}  # a value that two slots are given stays one tensor
+        same = {s: first[n] for s, n in node.inputs.items() if isinstance(n, str) and first.setdefault(n, s) != s}
+        if same and self.base.shares_tensors:
+            attrs[SAME] = same
+        if tensors:
+            attrs["@outputs"] = [{"dtype": tensors[o]["dtype"].name} for o in node.outputs]
+        return Instance(self.base.name, v.op, v.version, opset, attrs, args, len(node.outputs))
 
-    def expected_given(self, inst: Instance, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> list[Expected]:
+    def expected_given(
+        self, inst: Instance, arrays: Mapping[str, Any], given: Mapping[str, Any], off: Mapping[str, Any] | None
+    ) -> list[Expected]:
         """What the reference expects where some values stand in place of its own, with bounds around that."""
         call = self.call_of(inst, dict(arrays), self.version_of(inst))
         g, opset = call.attrs["program"], call.opset
         with quiet:
             scope = self.language.expected_of(g, call.inputs["inputs"], opset, given)
-            bounds = self.language.carried(g, call.inputs["inputs"], opset, given)
+            bounds = self.language.carried(g, call.inputs["inputs"], opset, given, off)
         return [expected_at(scope[o], b) for o, b in zip(g.outputs, bounds)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import DType, of
+from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import OpconformError
 from harness.core.instance import SAME, SKIPPED, Arg, Graph, Instance, Node
 from harness.core.quiet import quiet
@@ -30,6 +30,8 @@ TRIES = 40  # draws of one node
 FLOATS = ("small", "unit", "uniform:-4:4")  # of a fresh operand, most often
 ANYTHING = ("small", "unit", "wide", "special", "ties", "full")  # recipes of operands that may hold any value
 BOUNDED = ("uniform", "positive", "prob", "nonzero", "iota", "branch")  # of floats that are only asked for as usual
+DROPPED = (SAME, "@undeclared_shapes")  # attributes of an instance that its node has not
+DECLINED = {"@sparsity", "@calls", "@program", "@intermediates", "@read", "@captured"}  # of instances that are no node
 SELDOM = 8  # what says little, or is not finite, stays once in so many times
 
 
@@ -38,22 +40,23 @@ class Kind:
     """What graphs of one kind are drawn with.
 
     nodes: fewest and most.  types: element types of the graphs, each as often as it stands there.  shapes_by_data: ops
-    whose results have another shape for other data: their operands are constants.
+    whose results have another shape for other data: their operands are constants.  scalar_inputs: may an input have
+    rank 0?
     """
 
     nodes: tuple[int, int]
     types: Sequence[DType]
     shapes_by_data: frozenset[str] = frozenset()
+    scalar_inputs: bool = True
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the graph.  quant: its scales and zero points, where it has some."""
+    """A value of the graph."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
-    quant: Any = None
 
 
 class Discarded(Exception):
@@ -149,10 +152,10 @@ class Drawing:
         return self._one(inst, slot, a, target, fixed)
 
     def _one(self, inst: Instance, slot: str, a: Arg, target: Value | None, fixed: bool) -> str:
-        if a.kind != "tensor" or a.items is not None or a.dtype.kind not in PLAIN:
+        if a.kind != "tensor" or a.items is not None or a.quant or a.dtype.kind not in PLAIN:
             raise Discarded("no plain tensor")
         if not fixed and self._free(inst, slot, a):
-            fit = [x for x in self.values if (x.dtype, x.shape, x.quant) == (a.dtype, a.shape, a.quant)]
+            fit = [x for x in self.values if (x.dtype, x.shape) == (a.dtype, a.shape)]
             if target in fit and target is not None and target.name not in self.used:
                 return self._use(target.name)
             if fit and self.d.int(0, 3):
@@ -181,7 +184,8 @@ class Drawing:
         arg = replace(a, recipe=recipe, dynamic=(), encoding="", const=False)
         data = materialize(arg)
         literal = a.values is not None or a.dtype.kind != "f"  # which a second draw of data must not change
-        if a.const or fixed or (literal and a.values is not None) or self.d.chance(3):
+        scalar = not a.shape and not self.kind.scalar_inputs
+        if a.const or fixed or scalar or a.values is not None or self.d.chance(3):
             name = f"c{len(self.g.consts)}"
             self.g.consts[name] = data
         else:
@@ -189,7 +193,7 @@ class Drawing:
                 arg = replace(arg, values=data.ravel().tolist())
             name = f"p{len(self.inputs)}"
             self.inputs.append(arg)
-            self.values.append(Value(name, arg.dtype, arg.shape, arg.quant))
+            self.values.append(Value(name, arg.dtype, arg.shape))
             self.used.add(name)
         self.scope[name] = data
         return name
@@ -198,8 +202,11 @@ class Drawing:
         """Evaluate the node, and keep it if its results say something."""
         i = len(self.g.nodes)
         skipped = inst.attrs.get(SKIPPED, ())
+        if DECLINED.intersection(inst.attrs):
+            raise Discarded("more than a node")
         outs = ["" if k in skipped else f"{v.op.lower()}_{i}" + (f"_{k}" if k else "") for k in range(inst.outs)]
-        node = Node(v.op, slots, outs, {k: x for k, x in inst.attrs.items() if k not in (SAME, "@outputs")})
+        node = Node(v.op, slots, outs, {k: x for k, x in inst.attrs.items() if k not in DROPPED})
+        tensors = self._declared(inst, outs)
         with quiet:
             call = call_of_node(self.dialect, node, self.scope, self.opset, self.g.meta)
             if v.underspecified(call) is not None:
@@ -213,8 +220,24 @@ class Drawing:
             if name:
                 made.append(self._told(name, x))
                 self.scope[name] = x
+        if self.dialect.declares_outputs:
+            for x in made:
+                tensors[x.name] = {"dtype": x.dtype, "shape": list(x.shape)}
         self.g.nodes.append(node)
         self.values += made
+
+    def _declared(self, inst: Instance, outs: list[str]) -> dict[str, Any]:
+        """The declared tensors of the graph, with what the instance declares of its results."""
+        tensors: dict[str, Any] = self.g.meta.setdefault("tensors", {}) if self.dialect.declares_outputs else {}
+        for name in outs:
+            tensors.pop(name, None)  # of a node that was drawn before in this place
+        for name, told in zip(outs, inst.attrs.get("@outputs") or ()):
+            if told is not None:
+                if told.get("quant"):
+                    raise Discarded("quantised")
+                d = told["dtype"]
+                tensors[name] = {"dtype": BY_NAME[d] if isinstance(d, str) else d}
+        return tensors
 
     def _told(self, name: str, x: Any) -> Value:
         if not isinstance(x, np.ndarray) or of(x).kind not in PLAIN or x.size > LARGEST or x.ndim > 6:
@@ -232,7 +255,7 @@ class Drawing:
             if name not in self.used or d.chance(6):
                 outs.append(name)
         self.g.outputs = outs
-        if d.chance(4):
+        if self.dialect.declares_extents and not self.g.meta.get("tensors") and d.chance(4):
             free = {f"p{i}": [k for k in range(len(a.shape)) if d.bool()] for i, a in enumerate(self.inputs)}
             self.g.meta["open"] = {k: v for k, v in free.items() if v}
         return {

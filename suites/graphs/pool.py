@@ -48,11 +48,12 @@ def serves(v: OpVersion) -> bool:
 class Pool:
     """The op versions of a dialect that are in force at an opset and can be nodes.
 
-    leave: names of ops that are left out, as the dialect of graphs says and why.
+    leave: which of them are left out, as the dialect of graphs says and why.
     """
 
-    def __init__(self, dialect: Dialect, opset: Any, leave: Callable[[str], bool]) -> None:
-        self.all = [v for v in dialect.versions.values() if opset in v.opsets and serves(v) and not leave(v.op)]
+    def __init__(self, dialect: Dialect, opset: Any, leave: Callable[[OpVersion], bool]) -> None:
+        some = [v for v in dialect.versions.values() if opset in v.opsets and serves(v) and not leave(v)]
+        self.all = [v for v in some if dialect.effective(v.op, opset) is v]
         self._taking: dict[DType, list[tuple[OpVersion, tuple[str, ...]]]] = {}
 
     def taking(self, d: DType) -> list[tuple[OpVersion, tuple[str, ...]]]:
@@ -68,6 +69,6 @@ class Pool:
 
 
 @cache
-def pool(dialect: Dialect, opset: Any, leave: Callable[[str], bool]) -> Pool:
+def pool(dialect: Dialect, opset: Any, leave: Callable[[OpVersion], bool]) -> Pool:
     """The pool of a dialect at an opset, made once."""
     return Pool(dialect, opset, leave)

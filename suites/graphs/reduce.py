@@ -29,8 +29,9 @@ def smaller(inst: Instance, scope: Mapping[str, Any]) -> Iterator[Instance]:
         yield _of_nodes(inst, scope, range(n), [x for x in g.outputs if x != o])
     for k, node in enumerate(g.nodes):
         yield from _without(inst, scope, k, node)
-    if g.meta:
-        yield _of_nodes(replace(inst, attrs={**inst.attrs, "program": replace(g, meta={})}), scope, range(n), g.outputs)
+    if "open" in g.meta:
+        closed = replace(g, meta={k: v for k, v in g.meta.items() if k != "open"})
+        yield _of_nodes(replace(inst, attrs={**inst.attrs, "program": closed}), scope, range(n), g.outputs)
 
 
 def _without(inst: Instance, scope: Mapping[str, Any], k: int, node: Node) -> Iterator[Instance]:

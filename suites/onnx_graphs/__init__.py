@@ -8,7 +8,7 @@ from typing import Any
 from harness.core.dtypes import BF16, F16, F32, F64, I32, I64
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Results
+from harness.declare import OpVersion, Results
 from harness.declare.interpreter import Watch
 from suites.graphs import GraphDialect, Kind
 from suites.onnx import dialect as onnx
@@ -32,8 +32,8 @@ class OnnxGraphs(GraphDialect):
     extension = ".onnx"
     declares_results = True
 
-    def leave(self, op: str) -> bool:
-        return op == "Constant"  # a constant is drawn as one
+    def leave(self, version: OpVersion) -> bool:
+        return version.op == "Constant"  # a constant is drawn as one
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return self.build_declared(instances, arrays, ())

@@ -59,7 +59,7 @@ def notation(dialect: Dialect, inst: Instance) -> str:
             types.append(tensor_type(a))
     program = inst.attrs.get("@program")
     if isinstance(program, Graph):
-        return "\n".join([*lines, *_function("main", program), f"// {inst.op} version {inst.version}"])
+        return "\n".join([*lines, *function("main", program), f"// {inst.op} version {inst.version}"])
     shown = [
         f"{k.lstrip('@')} = {_attribute(k, v, lines)}" for k, v in inst.attrs.items() if k not in ("@outputs", SAME)
     ]
@@ -75,14 +75,15 @@ def notation(dialect: Dialect, inst: Instance) -> str:
 def _attribute(name: str, v: Any, lines: list[str]) -> str:
     """The text of a value; blocks go before it, as functions of that name."""
     if isinstance(v, Graph):
-        lines += _function(name, v)
+        lines += function(name, v)
         return f"@{name}"
     if isinstance(v, list) and any(isinstance(x, Graph) for x in v):
         return "[" + ", ".join(_attribute(f"{name}{k}", x, lines) for k, x in enumerate(v)) + "]"
     return repr(v.name if isinstance(v, DType) else v)
 
 
-def _function(name: str, g: Graph) -> list[str]:
+def function(name: str, g: Graph) -> list[str]:
+    """A whole graph as a function, a line each."""
     args = ", ".join(f"%{n}: {tensor_type(a)}" for n, a in g.inputs)
     lines: list[str] = []
     for n, c in g.consts.items():

@@ -1,0 +1,65 @@
+"""Random graphs of TFLite's builtin operators, without quantised tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.core.dtypes import F32, I32, I64, of
+from harness.core.instance import Graph, Instance
+from harness.core.outcome import Model
+from harness.declare import OpVersion
+from harness.declare.interpreter import Watch
+from suites.graphs import GraphDialect, Kind
+from suites.tflite import dialect as tflite
+from suites.tflite.builder import build_graph
+from suites.tflite.notation import function
+from suites.tflite.shapes import BY_DATA
+
+TYPES = (*(F32,) * 20, I32, I32, I64)
+KINDS = {
+    "small": Kind((3, 5), TYPES),
+    "medium": Kind((6, 10), TYPES),
+    "large": Kind((11, 15), TYPES),
+}
+ELEMENTS = ("f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool")
+
+
+def whole(inst: Instance) -> Graph:
+    """The graph with its inputs."""
+    g: Graph = inst.attrs["program"]
+    return replace(g, inputs=[(f"p{i}", a) for i, a in enumerate(inst.tensors("inputs"))])
+
+
+class TfLiteGraphs(GraphDialect):
+    name = "tflite-graphs"
+    title = "Random graphs of TFLite operators"
+    format = "tflite"
+    opsets = tflite.opsets
+    extension = ".tflite"
+
+    def leave(self, version: OpVersion) -> bool:
+        """Operators with states, custom ones, and those whose results have another shape for other data: the models
+        declare all shapes."""
+        extra = version.schema.extra
+        return bool(extra.get("states") or extra.get("custom")) or version.op in BY_DATA
+
+    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
+        g = whole(self.alone(instances))
+        heads = [(n, "inputs", i) for i, (n, _) in enumerate(g.inputs)]
+        return Model("tflite", build_graph(g), [heads], [list(g.outputs)])
+
+    def notation(self, inst: Instance) -> str:
+        g = whole(inst)
+        told = [f"// %{n}: {of(c)}{list(c.shape)} {c.ravel()[:16].tolist()}" for n, c in g.consts.items()]
+        return "\n".join([*told, *function("main", replace(g, consts={}))])
+
+    def parse(self, data: Any) -> Graph:
+        return tflite.parse(data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        return tflite.run_model(model, inputs, watch)
+
+
+dialect = TfLiteGraphs("suites.tflite_graphs", tflite, KINDS, ELEMENTS)
