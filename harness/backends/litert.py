@@ -166,8 +166,11 @@ class LiteRt(Backend):
         """Notes why the model, as it is allocated now, is not one that XNNPACK computes: each of its runs is refused
         then, also those after the first."""
         if self.kernels == "xnnpack":
-            h.taken = delegated(h, node_names(h.interpreter) if nodes is None else nodes)
+            nodes = node_names(h.interpreter) if nodes is None else nodes
+            h.taken = delegated(h, nodes)
             missed = [n for n, t in h.outs.items() if t.index not in h.taken]
+            if missed and h.taken and bordering(h, nodes):
+                missed = []  # a program of which it computes a part
             h.undelegated = f"not delegated: XNNPACK did not take what computes {missed[0]}" if missed else ""
 
     def paths(self, handle: Any) -> dict[str, Any]:
@@ -236,6 +239,17 @@ def delegated(h: _Loaded, nodes: Any) -> Any:
         if name == "DELEGATE":
             taken.update(int(t) for t in h.interpreter._get_op_details(i)["outputs"])
     return taken
+
+
+def bordering(h: _Loaded, nodes: Any) -> bool:
+    """Does XNNPACK take a value from another node, or the other way round?"""
+    made: tuple[set[int], set[int]] = set(), set()
+    read: tuple[set[int], set[int]] = set(), set()
+    for i, name in enumerate(nodes):
+        told, whose = h.interpreter._get_op_details(i), name == "DELEGATE"
+        made[whose].update(int(t) for t in told["outputs"])
+        read[whose].update(int(t) for t in told["inputs"])
+    return bool(made[0] & read[1] or made[1] & read[0])
 
 
 def to_lite(v: Any, type_: Any) -> Any:

@@ -73,7 +73,16 @@ class GraphDialect(ProgramDialect):
     base: the dialect of the nodes.  kinds: by name.  types: element types of inputs.
     """
 
-    own = ProgramDialect.own | {"base", "expected_given", "kinds", "language", "leave", "of_node", "types"}
+    own = ProgramDialect.own | {
+        "base",
+        "expected_given",
+        "kinds",
+        "language",
+        "leave",
+        "node_attrs",
+        "of_node",
+        "types",
+    }
     language: GraphLanguage
     base: Dialect
     types: Mapping[str, tuple[str, ...]]
@@ -87,6 +96,10 @@ class GraphDialect(ProgramDialect):
         """Is this op version left out of random graphs?"""
         return False
 
+    def node_attrs(self, version: OpVersion, inst: Instance) -> dict[str, Any]:
+        """Further attributes of the node that an instance becomes."""
+        return {}
+
     @cached_property
     def schemas(self) -> list[OpSchema]:
         return [program_schema(name, self.opsets[0], self.opsets[-1], self.types) for name in self.kinds]
@@ -99,7 +112,7 @@ class GraphDialect(ProgramDialect):
 
     def _drawer(self, kind: Kind) -> Any:
         def draw(d: Draw) -> dict[str, Any]:
-            values, self._inputs = drawn(self.base, self._pool(d.opset), kind, d)
+            values, self._inputs = drawn(self.base, self._pool(d.opset), kind, d, self.node_attrs)
             return values
 
         return draw
@@ -132,6 +145,8 @@ class GraphDialect(ProgramDialect):
         """A node as an instance of its op, its operands with the elements that ``scope`` has."""
         node = g.nodes[k]
         v = self.base.effective(node.op, opset)
+        if node.version is not None:
+            v = self.base.versions[f"{self.base.name}/{node.op}/{node.version}"]
         args: dict[str, Any] = {}
         for slot, given in node.inputs.items():
             if isinstance(given, list):

@@ -7,7 +7,7 @@ reference evaluates each node at once: what breaks a rule, leaves something open
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,18 +59,27 @@ class Value:
     shape: tuple[int, ...]
 
 
+More = Callable[[OpVersion, Instance], dict[str, Any]]
+
+
 class Discarded(Exception):
     """The drawn node is no use here."""
+
+
+def no_more(version: OpVersion, inst: Instance) -> dict[str, Any]:
+    """A node has the attributes of its instance alone."""
+    return {}
 
 
 class Drawing:
     """A graph under construction.
 
-    g: the graph; its inputs are called p0, p1, ... and ``inputs`` holds their data.  scope: all values by name.
+    more: further attributes of the node that an instance becomes.  g: the graph; its inputs are called p0, p1, ... and
+    ``inputs`` holds their data.  scope: all values by name.
     """
 
-    def __init__(self, dialect: Dialect, pool: Pool, kind: Kind, opset: Any, d: Draw) -> None:
-        self.dialect, self.pool, self.kind, self.opset, self.d = dialect, pool, kind, opset, d
+    def __init__(self, dialect: Dialect, pool: Pool, kind: Kind, opset: Any, d: Draw, more: More = no_more) -> None:
+        self.dialect, self.pool, self.kind, self.opset, self.d, self.more = dialect, pool, kind, opset, d, more
         self.main: DType = d.pick(kind.types)
         self.palette = sorted({d.pick(EXTENTS) for _ in range(3)})
         self.g, self.inputs = Graph(), list[Arg]()
@@ -105,7 +114,8 @@ class Drawing:
         d = self.d
         target = self._target()
         dtype = self.main if target is None else target.dtype
-        v, slots = d.pick(self.pool.taking(dtype) or self._no_op(dtype))
+        versions = d.pick(self.pool.taking(dtype) or self._no_op(dtype))
+        v, slots = versions[0] if d.int(0, 3) else d.pick(versions)
         slot = d.pick(slots)
         shape = target.shape if target is not None else tuple(d.pick(self.palette) for _ in range(d.int(1, 4)))
         inst = draw_on(v, d.engine, self.opset, self._types(v, slot, dtype), slot, shape, self.palette)
@@ -205,7 +215,9 @@ class Drawing:
         if DECLINED.intersection(inst.attrs):
             raise Discarded("more than a node")
         outs = ["" if k in skipped else f"{v.op.lower()}_{i}" + (f"_{k}" if k else "") for k in range(inst.outs)]
-        node = Node(v.op, slots, outs, {k: x for k, x in inst.attrs.items() if k not in DROPPED})
+        attrs = {k: x for k, x in inst.attrs.items() if k not in DROPPED} | self.more(v, inst)
+        old = self.dialect.effective(v.op, self.opset) is not v
+        node = Node(v.op, slots, outs, attrs, v.version if old else None)
         tensors = self._declared(inst, outs)
         with quiet:
             call = call_of_node(self.dialect, node, self.scope, self.opset, self.g.meta)
@@ -278,13 +290,13 @@ def says_little(x: np.ndarray) -> bool:
         return bool(x.size > 3 and (x == x.ravel()[0]).all())
 
 
-def drawn(dialect: Dialect, pool: Pool, kind: Kind, d: Draw) -> tuple[dict[str, Any], list[Arg]]:
+def drawn(dialect: Dialect, pool: Pool, kind: Kind, d: Draw, more: More = no_more) -> tuple[dict[str, Any], list[Arg]]:
     """A random graph, as the generator of an entry returns it, and the arguments of its inputs.  One number is drawn
     from ``d``, the seed of all the rest: a smaller graph comes from the graph, not from smaller choices."""
     seed = d.int(0, 0x7FFFFFFF)
     for k in range(TRIES):
         inner = Draw(Prng(seed + k), d.version, d.opset, {}, {}, 4, False, LARGEST, 0)
-        made = Drawing(dialect, pool, kind, d.opset, inner)
+        made = Drawing(dialect, pool, kind, d.opset, inner, more)
         try:
             made.grow()
         except Discarded:

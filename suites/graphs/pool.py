@@ -45,6 +45,9 @@ def serves(v: OpVersion) -> bool:
     )
 
 
+Taker = tuple[OpVersion, tuple[str, ...]]
+
+
 class Pool:
     """The op versions of a dialect that are in force at an opset and can be nodes.
 
@@ -52,19 +55,19 @@ class Pool:
     """
 
     def __init__(self, dialect: Dialect, opset: Any, leave: Callable[[OpVersion], bool]) -> None:
-        some = [v for v in dialect.versions.values() if opset in v.opsets and serves(v) and not leave(v)]
-        self.all = [v for v in some if dialect.effective(v.op, opset) is v]
-        self._taking: dict[DType, list[tuple[OpVersion, tuple[str, ...]]]] = {}
+        self.all = [v for v in dialect.versions.values() if opset in v.opsets and serves(v) and not leave(v)]
+        self._taking: dict[DType, list[list[Taker]]] = {}
 
-    def taking(self, d: DType) -> list[tuple[OpVersion, tuple[str, ...]]]:
-        """The op versions that take a tensor of this type at run time, with the slots in which they do."""
+    def taking(self, d: DType) -> list[list[Taker]]:
+        """By op, the versions that take a tensor of this type at run time, oldest first, with the slots in which they
+        do.  Where a model says the version of each node, several of one op are in force."""
         if d not in self._taking:
-            rows = []
+            rows: dict[str, list[Taker]] = {}
             for v in self.all:
                 slots = tuple(s.name for s in v.schema.inputs if not s.const and d in v.candidates.get(s.element, ()))
                 if slots:
-                    rows.append((v, slots))
-            self._taking[d] = rows
+                    rows.setdefault(v.op, []).append((v, slots))
+            self._taking[d] = list(rows.values())
         return self._taking[d]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import Unsupported
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Model
 from harness.declare.schema import OpSchema
 from suites.mil.plain import Program
@@ -177,9 +177,13 @@ class Writer:
                     )
             for name, v in node.attrs.items():
                 if not name.startswith("@"):
-                    args[name] = self.attribute(schema, name, v, {}, outer)
+                    args[name] = self.attribute(schema, name, v, self.node_types(node), outer)
             ops.append([node.op, args, list(node.outputs)])
         return {"inputs": [n for n, _ in g.inputs], "ops": ops, "outputs": [self._ref(g, o, outer) for o in g.outputs]}
+
+    def node_types(self, node: Node) -> dict[str, DType]:
+        """The element type of each type letter of a node, as far as it is told."""
+        return {}
 
     def _ref(self, g: Graph, name: str, outer: dict[str, Any]) -> dict[str, Any]:
         return self.prog.const(g.consts[name]) if name in g.consts else outer.get(name, {"v": name})

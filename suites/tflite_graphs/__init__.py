@@ -47,7 +47,7 @@ class TfLiteGraphs(GraphDialect):
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         g = whole(self.alone(instances))
-        heads = [(n, "inputs", i) for i, (n, _) in enumerate(g.inputs)]
+        heads: list[tuple[str, str, int | None]] = [(n, "inputs", i) for i, (n, _) in enumerate(g.inputs)]
         return Model("tflite", build_graph(g), [heads], [list(g.outputs)])
 
     def notation(self, inst: Instance) -> str:
