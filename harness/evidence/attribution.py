@@ -19,7 +19,8 @@ from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.errors import OpconformError
-from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.instance import Instance
+from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, registry
 from harness.declare.interpreter import Unfolded
@@ -83,12 +84,16 @@ class Attribution:
                 nodes.end = nodes.told[0]  # what a listed difference gave is nothing that the next op takes
                 return nodes
             got = self._one(one, info)
+            if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
+                got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes
             outputs: Sequence[Any] | None = None
             if got is not None and got.outcome.status is Status.VALUE:
-                outputs = got.outcome.outputs
+                outputs = got.outcome.outputs or ()
+                if any(isinstance(x, TypeOnly) for x in outputs):  # the next node gets the reference's values
+                    outputs = None
                 if got.verdict in _EXPLAINED:
                     nodes.told.append(got)
                     nodes.given.update(zip(names, outputs or ()))
@@ -120,6 +125,8 @@ class Attribution:
         if result.verdict is not Verdict.MISMATCH:
             return result
         got = list(result.outcome.outputs or ())
+        if nodes.told and any(isinstance(x, TypeOnly) for x in got):  # what follows from a wrong type is wrong too
+            return _explained(result, nodes.told)
         if nodes.whole and len(got) == len(program.outputs):
             same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
             if same:
@@ -127,6 +134,15 @@ class Attribution:
         expected, answer = _closed(program.expected(nodes.given), got)
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
+
+
+def _at_run_time(inst: Instance) -> Instance:
+    """The instance with its constants as inputs, as a delegate may want them."""
+    args: dict[str, Any] = {
+        s: [replace(x, const=False) for x in a] if isinstance(a, list) else replace(a, const=False)
+        for s, a in inst.args.items()
+    }
+    return replace(inst, args=args)
 
 
 def _as_node(result: Result, node: Result) -> Result:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from harness.core.errors import OpconformError
 from harness.core.instance import SAME, SKIPPED, Arg, Graph, Instance, Node
 from harness.core.quiet import quiet
 from harness.declare import Dialect, Draw, OpVersion, T
+from harness.declare.codec import Slotted
 from harness.declare.interpreter import call_of_node
 from harness.generate.draw_engines import Prng
 from harness.generate.recipes import materialize
@@ -120,7 +122,8 @@ class Drawing:
         shape = target.shape if target is not None else tuple(d.pick(self.palette) for _ in range(d.int(1, 4)))
         inst = draw_on(v, d.engine, self.opset, self._types(v, slot, dtype), slot, shape, self.palette)
         fixed = v.op in self.kind.shapes_by_data
-        slotted = {s: self._operand(inst, s, a, None if fixed else target, fixed) for s, a in inst.args.items()}
+        always = constants_of(v)
+        slotted = {s: self._operand(inst, s, a, target, fixed or s in always) for s, a in inst.args.items()}
         mine = [n for given in slotted.values() for n in (given if isinstance(given, list) else [given])]
         if self.g.nodes and not fixed and not self.produced.intersection(mine):
             raise Discarded("stands alone")
@@ -276,6 +279,13 @@ class Drawing:
             "pattern": " ".join(n.op for n in self.g.nodes),
             "@outs": len(outs),
         }
+
+
+@cache
+def constants_of(v: OpVersion) -> frozenset[str]:
+    """Slots that take a constant alone."""
+    told = {s.name for s in v.schema.inputs if s.const}
+    return frozenset(told | {c.slot for c in v.tensor_codecs.values() if isinstance(c, Slotted) and c.const})
 
 
 def says_little(x: np.ndarray) -> bool:
