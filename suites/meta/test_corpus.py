@@ -12,6 +12,7 @@ from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
+from harness.evidence.attribution import Attribution
 from harness.evidence.known_report import in_neighbours
 from harness.ledger import corpus
 from harness.ledger.entry import LedgerEntry
@@ -33,6 +34,7 @@ def test_saved_instances_are_explained_and_known_differences_stand(name: str) ->
         engine = Engine(
             handles,
             ledger=ledger,
+            attribute=Attribution(bench.spare, ledger),
             sink=out.append,
             on_failure=lambda j, votes: {
                 "t": "case",
