@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from harness.backends.providers import table as providers
 from harness.core.errors import OpconformError, UsageError
 from harness.core.outcome import Model, Status
 from harness.workers.claims import from_file
@@ -169,6 +170,8 @@ def find(name: str, place: Place = HERE_ONLY) -> Spec:
     spec = BUILTIN.get(name)
     if spec is None and name.startswith(RUNNER):
         spec = Spec(name, "Runner", file=str(HERE / "runner" / "adapter.py"), kwargs={"command": _command(name)})
+    if spec is None:
+        spec = providers.spec_of(name)
     if spec is None and ":" in name:
         module, cls = name.split(":", 1)
         if not module or not cls:
@@ -180,7 +183,9 @@ def find(name: str, place: Place = HERE_ONLY) -> Spec:
                 module, _, cls = e.value.partition(":")
                 spec = Spec(name, cls, module=module)
     if spec is None:
-        raise UsageError(f"unknown backend {name!r}, expected module:Class, exec:COMMAND or one of {' '.join(names())}")
+        raise UsageError(
+            f"unknown backend {name!r}, expected module:Class, exec:COMMAND, ep:PROVIDER or one of {' '.join(names())}"
+        )
     place = place.of(name)
     python = None if place.python in ("", sys.executable) else place.python
     claims = from_file(place.claims) if place.claims else {}

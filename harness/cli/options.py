@@ -72,6 +72,14 @@ def backend(v: Any) -> None:
         metavar="NAME",
         help="only this one, or module:Class; repeatable (all that are here)",
     )
+    v.add_argument(
+        "--provider",
+        action="append",
+        dest="backend",
+        type="ep:{}".format,
+        metavar="NAME[:KEY=VALUE,...]",
+        help="this execution provider of ONNX Runtime as a backend; repeatable (opconform list providers)",
+    )
     place(v)
 
 

@@ -11,19 +11,20 @@ from harness.compare.judgement import AGREE, UNINFORMATIVE, Judgement, wrong
 from harness.core.dtypes import BY_NAME, F8E8M0, smallest_normal
 from harness.core.outcome import Verdict
 from harness.tolerance import Context, Tolerance, ulp
+from harness.tolerance.claimed import NONE, Accuracy
 from native_ref import DULL, MOST, SMALL, compare
 
 
-def floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool, absolute: float = 0.0) -> Judgement:
-    """Floats, within their tolerance and an absolute error that the backend claims beside it."""
+def floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool, claimed: Accuracy = NONE) -> Judgement:
+    """Floats, within their tolerance and the accuracy that the backend claims beside it."""
     j = _floats(e, error, a, i, acc, flush)
-    if not absolute or j.verdict is not Verdict.MISMATCH:
+    if not claimed or j.verdict is not Verdict.MISMATCH:
         return j
     want = e.value if error.exact or e.wide is None else e.wide
     ulps, bound = error.fixed_ulps, 0.0
     if ulps is None:
         bound = error.bound(context(e, acc)) if want is e.wide else 0.0
-    c = compare(a, want, _array(np.asarray(bound) + absolute, want), ulps=ulps or 0.0, flush=flush)
+    c = compare(a, want, _array(np.asarray(bound) + claimed.beside(want, e.dtype), want), ulps=ulps or 0.0, flush=flush)
     return j if c.bad else AGREE if e.wide is None else _dull(e, c)
 
 

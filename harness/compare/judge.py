@@ -15,6 +15,7 @@ from harness.core.dtypes import BY_NAME, DType, int_range, of
 from harness.core.outcome import Outcome, TypeOnly, Verdict
 from harness.declare.expected import Expected
 from harness.tolerance import Accepted, AnyOrder, Statistical, Tolerance, exact
+from harness.tolerance.claimed import NONE, Accuracy
 from native_ref import MOST, brief, compare
 
 UNSEEN = 1 << 28  # bytes of an output of which a worker sends the type alone
@@ -45,10 +46,10 @@ def judge(
     *,
     acc: Mapping[str, str] | None = None,
     flushes: Sequence[str] = (),
-    absolute: float = 0.0,
+    claimed: Accuracy = NONE,
 ) -> Judgement:
     """Judge the outputs of one run.  acc, flushes: what the backend declares of its arithmetic (``BackendInfo``);
-    absolute: the error that it claims for this op beside the tolerance."""
+    claimed: the accuracy that it claims for this op beside the tolerance."""
     got = outcome.outputs or ()
     if seen := look(expected, got, flushes):
         return AGREE if seen == 1 else UNINFORMATIVE
@@ -67,7 +68,7 @@ def judge(
     samples: list[np.ndarray] = []
     for i, e in enumerate(expected):
         try:
-            j = _output(e, got[i], i, got, acc, flushes, absolute)
+            j = _output(e, got[i], i, got, acc, flushes, claimed)
         except Exception as x:  # a bound that cannot be computed is our defect: no verdict, said aloud
             text = f"output {i}: {type(x).__name__}: {x}"
             return Judgement(Verdict.UNKNOWN, i, "bound", e.error.label, e.error.formula, text)
@@ -90,7 +91,7 @@ def judge(
 
 
 def _output(
-    e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str], absolute: float = 0.0
+    e: Any, a: Any, i: int, got: Any, acc: Mapping[str, str] | None, flushes: Sequence[str], claimed: Accuracy = NONE
 ) -> Judgement:
     want = e.value
     if type(want) is not np.ndarray:
@@ -121,7 +122,7 @@ def _output(
         return complex(e, error, a, i)
     flush = d.name in flushes
     if d.kind == "f":
-        return floats(e, error, a, i, acc, flush, absolute)
+        return floats(e, error, a, i, acc, flush, claimed)
     c = compare(a, want, error.fixed_steps)
     if not c.bad:
         return AGREE

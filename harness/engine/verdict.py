@@ -178,8 +178,8 @@ def _one(case: Case, info: BackendInfo, outcome: Outcome, r: int, row: list[Expe
     expected = row or rows[r if r < len(rows) else 0]
     try:
         with quiet:
-            absolute = info.absolute_error(case.inst.dialect, case.inst.op) if info.absolute else 0.0
-            judgement = judge(expected, outcome, acc=info.acc, flushes=info.flushes, absolute=absolute)
+            claimed = info.accuracy(case.inst.dialect, case.inst.op)
+            judgement = judge(expected, outcome, acc=info.acc, flushes=info.flushes, claimed=claimed)
     except Exception as e:  # a bound that cannot be computed is our defect, and no reason to stop the run
         failed = Outcome(Status.HARNESS_ERROR, outcome.outputs, "judge", f"{type(e).__name__}: {e}")
         return Result(case, info.name, Verdict.UNKNOWN, failed, None, r)

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from harness.backends import registry as backend_registry
+from harness.backends.providers.table import PROVIDERS
 from harness.cases.selection import Selection, versions
 from harness.compare.steps import others
 from harness.core.quiet import quiet
@@ -111,6 +112,14 @@ def backends(sel: Selection) -> Rows:
     return rows
 
 
+def providers(sel: Selection) -> Rows:
+    """Execution providers of ONNX Runtime: name, backend, package and its version in this Python, what it needs."""
+    return [
+        [p.name, p.backend, f"{p.package} {p.installed or 'not installed here'}", p.needs or "no special hardware"]
+        for p in PROVIDERS
+    ]
+
+
 def known(sel: Selection) -> Rows:
     """Id, known or ambiguous, backends, ops, reason or what is open, clause."""
     asked = {v.key.rpartition("/")[0] for v in versions(sel)} if sel.dialects or sel.ops or sel.families else None
@@ -170,6 +179,7 @@ LISTS: dict[str, Callable[[Selection], Rows]] = {
     "meanings": meanings,
     "bounds": bounds,
     "backends": backends,
+    "providers": providers,
     "known": known,
     "unconditioned": unconditioned,
 }

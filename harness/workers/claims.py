@@ -16,6 +16,7 @@ from harness.core.dtypes import DType, of
 from harness.core.errors import UsageError
 from harness.core.form_check import Form, Wrong, expected, kind, listed, maybe, that
 from harness.core.instance import Arg, Instance
+from harness.tolerance.claimed import Accuracy
 
 INT32 = -(1 << 31), (1 << 31) - 1
 ALL_BUT_FIRST = "*"  # of ``constant``: every operand but the first
@@ -30,7 +31,7 @@ class Claims:
     max_rank: of operands and results.  empty: are there axes of extent 0?  static: are all extents known when the model
     is loaded?  constant: operands that must be constant, as OP:SLOT with patterns, or ``*`` for all but the first.
     int64_as_int32: are only those values of i64 and u64 taken that i32 can hold?
-    validates: are models that break a rule rejected?"""
+    validates: are models that break a rule rejected?  finite: are NaN and infinities left out, given and expected?"""
 
     opsets: tuple[int, int] | None = None
     dtypes: frozenset[str] | None = None
@@ -41,6 +42,7 @@ class Claims:
     constant: tuple[str, ...] = ()
     int64_as_int32: bool = False
     validates: bool = True
+    finite: bool = False
 
     @cached_property
     def _limits(self) -> bool:
@@ -73,6 +75,7 @@ class Claims:
             tuple(dict.fromkeys((*self.constant, *other.constant))),
             self.int64_as_int32 or other.int64_as_int32,
             self.validates and other.validates,
+            self.finite or other.finite,
         )
 
     # -- op versions
@@ -138,12 +141,18 @@ class Claims:
         for a in _arrays((given, results)) if self.int64_as_int32 else ():
             if a.dtype.kind in "iu" and a.dtype.itemsize == 8 and a.size and (a.min() < INT32[0] or a.max() > INT32[1]):
                 return "a value that i32 cannot hold"
+        for a in _arrays((given, results)) if self.finite else ():
+            if (
+                a.dtype.kind in "fcV"
+                and not np.isfinite(a.astype(np.complex128 if a.dtype.kind == "c" else float)).all()
+            ):
+                return "a value that is not finite"
         return ""
 
     @property
     def of_values(self) -> bool:
         """Does it depend on data or results?"""
-        return self.max_rank is not None or not self.empty or self.int64_as_int32
+        return self.max_rank is not None or not self.empty or self.int64_as_int32 or self.finite
 
     def _of_shape(self, shape: tuple[int, ...]) -> str:
         if self.max_rank is not None and len(shape) > self.max_rank:
@@ -174,6 +183,7 @@ def _either(a: Claims, b: Claims) -> Claims:
         tuple(p for p in a.constant if p in b.constant),
         a.int64_as_int32 and b.int64_as_int32,
         a.validates or b.validates,
+        a.finite and b.finite,
     )
 
 
@@ -226,6 +236,7 @@ LIMITS: dict[str, Form] = {
     "static": _FLAG,
     "constant": listed(_OPERAND),
     "int64_as_int32": _FLAG,
+    "finite": _FLAG,
 }
 
 
@@ -242,10 +253,19 @@ def limits(value: Any) -> Wrong | None:
 
 
 def absolute(value: Any) -> Wrong | None:
-    """The form of ``absolute``: {pattern of ops: absolute error}."""
+    """The form of ``absolute``: {pattern of ops: absolute error, or the fields of an ``Accuracy``}."""
     if not isinstance(value, dict):
         return expected("{op: absolute error}", value)
-    return next((w.inside(op) for op, v in value.items() if (w := _NUMBER(v))), None)
+    return next((w.inside(op) for op, v in value.items() if (w := _accuracy(v))), None)
+
+
+def _accuracy(value: Any) -> Wrong | None:
+    if not isinstance(value, dict):
+        return _NUMBER(value)
+    known = [f.name for f in fields(Accuracy)]
+    if unknown := [k for k in value if k not in known]:
+        return expected(f"fields among {' '.join(known)}", unknown[0])
+    return next((w.inside(k) for k, v in value.items() if (w := _NUMBER(v))), None)
 
 
 def claims_of(stated: dict[str, Any]) -> Claims:
@@ -262,6 +282,7 @@ def claims_of(stated: dict[str, Any]) -> Claims:
         tuple(told.get("constant", ())),
         told.get("int64_as_int32", False),
         stated.get("validates", True),
+        told.get("finite", False),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError
 from harness.core.form_check import Form, fields, kind, listed, maybe, that
+from harness.tolerance.claimed import NONE, Accuracy
 from harness.workers.claims import EVERYTHING, Claims, absolute, claims_of, limits
 
 
@@ -26,7 +27,8 @@ class BackendInfo:
     rule?
 
     Arithmetic.  acc: {element type: type that sums are kept in}.  flushes: element types whose subnormals it may flush
-    to zero.  absolute: {pattern of ops: absolute error of its approximation, beside the tolerance}.  cpu: what its
+    to zero.  absolute: {pattern of ops: error of its approximation beside the tolerance}, absolute or as
+    the fields of ``harness.tolerance.claimed.Accuracy``.  cpu: what its
     processor offers (``harness.workers.worker.processor``), empty where that is not told.
 
     Handling.  pack: instances for one model, or {format: instances}.  isolate_dtypes: element types whose instances get
@@ -52,7 +54,7 @@ class BackendInfo:
     validates: bool = True
     acc: Mapping[str, str] = field(default_factory=dict)
     flushes: tuple[str, ...] = ()
-    absolute: Mapping[str, float] = field(default_factory=dict)
+    absolute: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
     cpu: tuple[str, ...] = ()
     pack: int | Mapping[str, int] = 1
     isolate_dtypes: frozenset[str] = frozenset()
@@ -82,10 +84,13 @@ class BackendInfo:
         """Is this opset below the oldest that it claims?"""
         return self.oldest_opset is not None and isinstance(opset, int) and opset < self.oldest_opset
 
-    def absolute_error(self, dialect: str, op: str) -> float:
-        """The absolute error that it claims for an op beside the tolerance."""
-        names = op, f"{dialect}/{op}"
-        return max((x for p, x in self.absolute.items() if any(fnmatchcase(n, p) for n in names)), default=0.0)
+    def accuracy(self, dialect: str, op: str) -> Accuracy:
+        """The accuracy that it claims for an op beside the tolerance."""
+        out = NONE
+        for pattern, x in self.absolute.items():
+            if fnmatchcase(op, pattern) or fnmatchcase(f"{dialect}/{op}", pattern):
+                out = out.larger(Accuracy(**x) if isinstance(x, Mapping) else Accuracy(x))
+        return out
 
     def told(self) -> dict[str, Any]:
         """The part that the first record of a run holds."""

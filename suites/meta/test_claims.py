@@ -20,6 +20,7 @@ from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.session.check_runner import hold
+from harness.tolerance.claimed import Accuracy
 from harness.workers.claims import EVERYTHING, Claims, claims_of, common
 from harness.workers.info import ATTRIBUTES
 from harness.workers.worker import ProtocolError
@@ -210,8 +211,8 @@ def test_an_absolute_error_is_added_to_the_bound() -> None:
     row = case.expected[0]  # type: ignore[index]
     off = Outcome(Status.VALUE, [(row[0].value + np.float32(1e-3)).astype(np.float32)], "run", "")
     assert judge(row, off).verdict is Verdict.MISMATCH
-    assert judge(row, off, absolute=2e-3).verdict is not Verdict.MISMATCH
-    assert judge(row, off, absolute=5e-4).verdict is Verdict.MISMATCH
+    assert judge(row, off, claimed=Accuracy(2e-3)).verdict is not Verdict.MISMATCH
+    assert judge(row, off, claimed=Accuracy(5e-4)).verdict is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(

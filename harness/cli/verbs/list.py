@@ -20,6 +20,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
         "meanings",
         "bounds",
         "backends",
+        "providers",
         "known",
         "unconditioned",
         "reach",
@@ -27,10 +28,9 @@ def arguments(v: argparse.ArgumentParser) -> None:
     v.add_argument(
         "what",
         choices=kinds,
-        help="what to list; meanings: source, tolerance and rules of each op "
-        "version; bounds: how many integers beside the reference pass; unconditioned: known differences "
-        "that excuse any wrong answer; reach: what the instances of each op version must show once, and whether "
-        "they do",
+        help="what to list; meanings: source, tolerance and rules of each op version; bounds: how many integers beside "
+        "the reference pass; providers: execution providers of ONNX Runtime; unconditioned: known differences that "
+        "excuse any wrong answer; reach: what the instances of each op version must show once, and whether they do",
     )
     v.add_argument(
         "--draws", type=positive, default=400, metavar="N", help="reach: instances drawn of each op version (400)"

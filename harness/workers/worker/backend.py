@@ -184,10 +184,11 @@ def sayable(name: str, value: Any) -> None:
 
 
 def sibling(name: str, spec: Any) -> Any:
-    """The module ``name`` beside the one whose ``__spec__`` is given, of the same package or folder."""
+    """The module ``name`` beside the one whose ``__spec__`` is given, of the same package or folder; ``../name`` is one
+    of the folder above."""
     if spec.parent:
-        return importlib.import_module(spec.parent + "." + name)
-    full = "opconform_" + name
+        return importlib.import_module("." + name.replace("../", "."), spec.parent)
+    full = "opconform_" + name.rpartition("/")[2]
     if full not in sys.modules:
         path = os.path.join(os.path.dirname(os.path.abspath(spec.origin)), name + ".py")
         found = importlib.util.spec_from_file_location(full, path)

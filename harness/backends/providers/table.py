@@ -1,0 +1,126 @@
+"""The execution providers that are known by name, and the form in which any other is asked for.
+
+Adding a provider is one entry of ``PROVIDERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import UsageError
+from harness.workers.spec import Spec
+
+PREFIX = "ep:"
+LIBRARY = "library"  # the option that names a plug-in library; every other option is the provider's
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Provider:
+    """name: as ONNX Runtime calls it.  short: its backend is ``onnxruntime-<short>``.  package: what brings it.
+    module: of a plug-in package; its ``get_library_path`` or ``library_path`` names the library.  needs: what else.
+    options: given to it unless the user gives others.  declares: its claims and its arithmetic, as a class of a
+    backend declares them.  source: where its makers state that arithmetic."""
+
+    name: str
+    short: str
+    package: str
+    needs: str = ""
+    module: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    declares: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def backend(self) -> str:
+        """The name of its backend."""
+        return f"onnxruntime-{self.short}"
+
+    @property
+    def installed(self) -> str:
+        """The version of its package in this Python; empty without it."""
+        try:
+            return metadata.version(self.package)
+        except metadata.PackageNotFoundError:
+            return ""
+
+
+WGSL = "WebGPU Shading Language, 'Floating Point Evaluation': 'Floating Point Accuracy', 'Differences from IEEE-754'"
+# Accuracy of f32 there: exp(x) 3 + 2 |x| ulp; log(x) 2^-21 in [0.5, 2], 3 ulp elsewhere; sqrt as 1 / inverseSqrt, of 2
+# ulp, with a division of 2.5 ulp; x / y 2.5 ulp; sin and cos 2^-11 in [-pi, pi]; pow(x, y) as exp2(y * log2(x)); tanh
+# 1e-5 or as sinh / cosh.  Subnormals may be flushed; an implementation may assume that there is no NaN and no infinity.
+_WGSL_OPS: Mapping[str, Any] = {
+    "Exp": {"ulp": 3.0, "ulp_per_log": 2.0},
+    "Log": {"absolute": 2.0**-21, "ulp": 3.0},
+    "Sqrt": {"ulp": 4.5},
+    "Reciprocal": {"ulp": 2.5},
+    "Div": {"ulp": 2.5},
+    "Sin": {"absolute": 2.0**-11},
+    "Cos": {"absolute": 2.0**-11},
+    "Tanh": {"absolute": 1e-5},
+}
+
+PROVIDERS = (
+    Provider(
+        "WebGpuExecutionProvider",
+        "webgpu",
+        "onnxruntime-webgpu",
+        needs="a Vulkan, Metal or Direct3D 12 adapter; on Linux VK_ICD_FILENAMES chooses it, SwiftShader too",
+        declares={
+            "acc": {"f16": "f16"},
+            "flushes": ["f32", "f16"],
+            "limits": {"finite": True},
+            "absolute": _WGSL_OPS,
+            "memory": "resident",
+        },
+        source=WGSL,
+    ),
+    Provider("OpenVINOExecutionProvider", "openvino-ep", "onnxruntime-ep-openvino", module="onnxruntime_ep_openvino"),
+    Provider("ggml", "ggml", "onnxruntime-ggml", module="onnxruntime_ggml", options={"device": "cpu"}),
+    Provider("QNNExecutionProvider", "qnn", "onnxruntime-qnn", "a Qualcomm NPU", module="onnxruntime_qnn"),
+    Provider("CUDAExecutionProvider", "cuda", "onnxruntime-gpu", "an NVIDIA GPU, CUDA and cuDNN"),
+    Provider("TensorrtExecutionProvider", "tensorrt", "onnxruntime-gpu", "an NVIDIA GPU and TensorRT"),
+    Provider("NvTensorRTRTXExecutionProvider", "tensorrt-rtx", "onnxruntime-trt-rtx", "an NVIDIA RTX GPU"),
+    Provider("MIGraphXExecutionProvider", "migraphx", "onnxruntime-migraphx", "an AMD GPU and ROCm"),
+    Provider("CoreMLExecutionProvider", "coreml-ep", "onnxruntime", "macOS"),
+)
+_BY_NAME = {n: p for p in PROVIDERS for n in (p.name, p.backend)}
+
+
+def spec_of(name: str) -> Spec | None:
+    """The backend that ``name`` asks for, as the name of a provider's backend or as ``ep:NAME[:key=value,...]``; None
+    where it asks for no provider.  Raises UsageError."""
+    if not name.startswith(PREFIX):
+        return _spec(name, _BY_NAME[name], {}) if name in _BY_NAME else None
+    provider, _, rest = name.removeprefix(PREFIX).partition(":")
+    options = {}
+    for pair in filter(None, rest.split(",")):
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise UsageError(f"provider {name!r}: expected NAME or NAME:key=value,..., got {pair!r}")
+        options[key] = value
+    found = _BY_NAME.get(provider)
+    if not provider or (found is None and LIBRARY not in options and not provider.endswith("ExecutionProvider")):
+        known = " ".join(p.name for p in PROVIDERS)
+        raise UsageError(f"provider {provider!r}: expected one of {known}, or another with {LIBRARY}=PATH")
+    if found is not None and not options:
+        name = found.backend
+    return _spec(name, found or Provider(provider, provider, "onnxruntime"), options)
+
+
+def _spec(name: str, p: Provider, options: Mapping[str, str]) -> Spec:
+    given = {k: v for k, v in {**p.options, **options}.items() if k != LIBRARY}
+    kwargs = {
+        "name": name,
+        "provider": p.name,
+        "options": given,
+        "module": p.module,
+        "library": options.get(LIBRARY, ""),
+        "package": p.package,
+        "declares": dict(p.declares),
+    }
+    return Spec(name, "Provider", file=str(_HERE / "adapter.py"), kwargs=kwargs, on_request=True)

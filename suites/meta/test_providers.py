@@ -1,0 +1,98 @@
+"""Execution providers of ONNX Runtime: how they are asked for, what they declare, and one that runs."""
+
+import os
+
+import numpy as np
+import pytest
+
+from harness.backends import registry as backends
+from harness.backends.providers import table
+from harness.cases.case import draw_case
+from harness.cli import main
+from harness.core.dtypes import BY_NAME
+from harness.core.errors import UsageError
+from harness.core.outcome import Verdict
+from harness.declare import registry
+from harness.engine.engine import Engine
+from harness.tolerance.claimed import Accuracy
+from harness.workers.claims import Claims, absolute, limits
+from harness.workers.spec import BackendError, Place
+
+F32 = BY_NAME["f32"]
+
+
+def test_a_provider_is_a_backend_of_its_own_name():
+    spec = backends.find("ep:ggml")
+    assert spec.name == "onnxruntime-ggml"
+    assert spec == backends.find("onnxruntime-ggml")
+    assert spec.kwargs["options"] == {"device": "cpu"}
+    given = backends.find("ep:ggml:device=gpu,threads=2")
+    assert given.name == "ep:ggml:device=gpu,threads=2"
+    assert given.kwargs["options"] == {"device": "gpu", "threads": "2"}
+
+
+def test_a_library_makes_any_name_a_provider():
+    spec = backends.find("ep:Mine:library=/opt/libmine.so,level=2")
+    assert (spec.kwargs["library"], spec.kwargs["options"]) == ("/opt/libmine.so", {"level": "2"})
+
+
+@pytest.mark.parametrize("name", ["ep:", "ep:Nothing", "ep:ggml:device", "ep:ggml:=cpu"])
+def test_what_names_no_provider_is_one_line(name):
+    with pytest.raises(UsageError, match="expected"):
+        backends.find(name)
+
+
+def test_a_provider_that_is_not_here_says_what_brings_it():
+    with backends.create("ep:QNNExecutionProvider") as handle, pytest.raises(BackendError, match="qnn"):
+        handle.start()
+    with backends.create("ep:CUDAExecutionProvider") as handle, pytest.raises(BackendError, match="onnxruntime-gpu"):
+        handle.start()
+
+
+def test_the_list_names_each_provider_and_its_package(capsys):
+    assert main(["list", "providers"]) == 0
+    told = capsys.readouterr().out
+    for p in table.PROVIDERS:
+        assert p.name in told
+        assert p.package in told
+
+
+@pytest.mark.parametrize("p", table.PROVIDERS, ids=lambda p: p.name)
+def test_what_a_provider_declares_has_the_form_and_a_source(p):
+    assert limits(p.declares.get("limits", {})) is None
+    assert absolute(p.declares.get("absolute", {})) is None
+    assert bool(p.declares) == bool(p.source)
+
+
+def test_accuracy_grows_with_the_logarithm_of_the_result():
+    exp = Accuracy(ulp=3.0, ulp_per_log=2.0)
+    want = np.exp(np.array([0.0, 10.0]))
+    assert exp.beside(want, F32) == pytest.approx([3 * 2.0**-23, 23 * 2.0 ** (14 - 23)])
+    assert np.isfinite(exp.beside(np.array([0.0, np.inf, np.nan]), F32)).all()
+    assert Accuracy(1e-3).beside(want, F32) == 1e-3
+    assert Accuracy(1e-3).larger(exp) == Accuracy(1e-3, 3.0, 2.0)
+    assert not Accuracy()
+
+
+def test_finite_leaves_out_nan_and_infinity_given_or_expected():
+    claims = Claims(finite=True)
+    fine = [np.array([1.0, 2.0], np.float32), np.array(["a"], object), np.array([3])]
+    assert claims.beyond_values(fine, fine) == ""
+    for bad in (np.nan, np.inf):
+        assert claims.beyond_values([np.float32([bad])], []) == "a value that is not finite"
+        assert claims.beyond_values([], [np.float32([bad]).astype(BY_NAME["bf16"].np)]) == "a value that is not finite"
+
+
+@pytest.mark.skipif("OPCONFORM_WEBGPU_PYTHON" not in os.environ, reason="needs onnxruntime-webgpu (.ci/run has it)")
+def test_webgpu_computes_and_leaves_the_rest_to_nobody(monkeypatch):
+    monkeypatch.setenv("VK_ICD_FILENAMES", os.environ["OPCONFORM_WEBGPU_ICD"])
+    place = Place(python=os.environ["OPCONFORM_WEBGPU_PYTHON"])
+    with backends.create("ep:WebGpuExecutionProvider", place) as handle:
+        v = registry.dialect("onnx").versions["onnx/Mul/14"]
+        drawn = [draw_case(v, 14, 0, i, 1, invalid=False) for i in range(200)]
+        f32 = [c for c in drawn if c.dtype_name == "f32"][:12]
+        f64 = [c for c in drawn if c.dtype_name == "f64"][:3]
+        judged = list(Engine([handle]).judge([*f32, *f64]))
+        assert handle.info.more["provider"] == "WebGpuExecutionProvider"
+    assert {j.verdict for j in judged if j.case.dtype_name == "f64"} == {Verdict.UNSUPPORTED}
+    assert Verdict.AGREE in {j.verdict for j in judged if j.case.dtype_name == "f32"}
