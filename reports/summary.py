@@ -44,7 +44,8 @@ class Summary:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
     sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
-    outcomes are unsupported.  causes: see ``reports.causes``."""
+    outcomes are unsupported.  causes: see ``reports.causes``.  cut: was a
+    run ended by the clock while instances were under way?"""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class Summary:
     interrupted: bool = False
     gaps: Counter[str] = field(default_factory=Counter)
     causes: list[dict[str, Any]] = field(default_factory=list)
+    cut: bool = False
 
     @property
     def totals(self) -> dict[str, int]:
@@ -109,6 +111,8 @@ class Summary:
         if told:
             why = "; ".join(f"{text} ({n:,})" for text, n in self.gaps.most_common(3))
             return f"nothing was judged: {told}" + (f"; most often {why}" if why else "")
+        if self.cut:
+            return "nothing was judged: the time was over before the first instances were answered"
         claims = {name: (info.get("info") or {}).get("claims") for name, info in self.backends.items()}
         stated = "; ".join(f"{name} claims {json.dumps(c)}" for name, c in claims.items() if c)
         return "nothing was judged: no instance that was asked for is within the claims" + (
@@ -277,6 +281,7 @@ class _Reader:
                     _listed(self.s.known, {"id": name})
                 self.s.beside.update(r.get("beside") or {})
                 self.s.gaps.update(r.get("gaps") or {})
+                self.s.cut |= bool(r.get("cut"))
             elif kind in _HANDLERS:
                 with reading(f"{path}: a {kind!r} record"):
                     _HANDLERS[kind](self, r, run)

@@ -14,6 +14,10 @@ class UsageError(OpconformError):
     """The caller asked for something that does not exist or does not fit; one line, exit code 2."""
 
 
+class TimeIsUp(Exception):
+    """The time that a run was given is over."""
+
+
 class RuleError(OpconformError):
     """Inputs break a rule that the operator set states.  ``rule`` names it."""
 

@@ -316,6 +316,7 @@ RECORDS: dict[str, Form] = {
             "interrupted": maybe(flag),
             "unused": maybe(words),
             "gaps": maybe(numbers),
+            "cut": maybe(flag),
             "beside": maybe(table(text)),
         },
     ),

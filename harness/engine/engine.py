@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -15,8 +13,9 @@ from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import Unit
 from harness.cases.wanted import beyond, draw_within
+from harness.core.errors import TimeIsUp
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.core.quiet import quiet
+from harness.core.quiet import few_collections, quiet
 from harness.engine import joint_failure
 from harness.engine.batching import Pack
 from harness.engine.cross_dialect import judge_cross_dialect, translate_all
@@ -75,6 +74,7 @@ class Engine:
         self.summary = self.records.summary
         self.learned_support = {h.name: LearnedSupport(self.infos[h.name], ledger) for h in self.handles}
         self._last = 0.0
+        self._end: float | None = None
 
     def recall(self, key: str, first: int, learnt: Mapping[str, Answers]) -> None:
         """Take in what an earlier process of the same run learnt from a unit, by backend."""
@@ -84,12 +84,15 @@ class Engine:
 
     # -- one pass
 
-    def run(self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = ()) -> RunTotals:
-        """Judge the saved cases, then all units; what was judged before an interruption is in the records."""
-        start = time.monotonic()
+    def run(
+        self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = (), end: float | None = None
+    ) -> RunTotals:
+        """Judge the saved cases, then all units; what was judged before an interruption is in the records.  end: by the
+        monotonic clock; what is under way then is given up, and ``cut`` of the totals says so."""
+        start, self._end = time.monotonic(), end
         waiting: list[Pack] = []
         try:
-            with _few_collections(), quiet:  # NaN and infinities are what is drawn
+            with few_collections(), quiet:  # NaN and infinities are what is drawn
                 work = chain(((u, [c]) for u, c in saved), self._drawn(units))
                 for pack in self._packs(work):
                     if pack is None:
@@ -102,6 +105,8 @@ class Engine:
                 self._harvest(waiting, 0)
         except KeyboardInterrupt:
             self.summary.interrupted = True
+        except TimeIsUp:
+            self.summary.cut = True
         self.summary.seconds += time.monotonic() - start
         self.records.pooled()
         return self.summary
@@ -238,7 +243,12 @@ class Engine:
                     pack.release()
             if len(waiting) <= leave:
                 return waiting
+            self._in_time()
             wait_all(self.handles)
+
+    def _in_time(self) -> None:
+        if self._end is not None and time.monotonic() > self._end:
+            raise TimeIsUp
 
     # -- verdicts
 
@@ -253,6 +263,7 @@ class Engine:
             counts = UnitCounts()
             cover = self.records.cover[key]
             for case in pack.cases[at : at + unit.count]:
+                self._in_time()
                 cover.meet(case)
                 if case.problem:
                     self.records.problem(case)
@@ -332,18 +343,3 @@ class Engine:
             self.summary.seconds = now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Garbage with cycles is rare here, and looking for it goes over some hundred thousand schema objects each time: a
-    third of the host's time.  What is there already is left alone, the rest looked at less often: that is the packs
-    under way and what was served last, a tenth of a second, of which one object in a hundred is garbage."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(400_000, 20, 20)  # a case counts for two or three, the packs under way for some ten thousand
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

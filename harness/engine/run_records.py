@@ -31,7 +31,8 @@ POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say to
 
 @dataclass
 class RunTotals:
-    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases.  gaps: why backends called cases unsupported."""
+    """Counts of a run.  tally: (dialect, backend) -> verdict -> cases.  gaps: why backends called cases unsupported.
+    cut: was it ended by the clock?"""
 
     tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     cases: int = 0
@@ -41,6 +42,7 @@ class RunTotals:
     seconds: float = 0.0
     interrupted: bool = False
     gaps: Counter[str] = field(default_factory=Counter)
+    cut: bool = False
 
     def note(self, kind: str, text: str) -> None:
         """Count a problem of the harness itself, and keep the first one of its like as an example."""

@@ -39,7 +39,7 @@ class Evidence:
     signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
     smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
     it was interrupted, by ``kind_of`` their records.  two_runs: tells whether the first of a kind
-    differs from run to run."""
+    differs from run to run.  end: by the monotonic clock, from when on nothing is made smaller."""
 
     def __init__(
         self,
@@ -53,12 +53,14 @@ class Evidence:
         ledger: Ledger | None = None,
         kinds: Mapping[tuple[str, ...], int] | None = None,
         two_runs: TwoRuns | None = None,
+        end: float | None = None,
     ) -> None:
         self.ledger = ledger.unmarked() if ledger is not None else None
         self.handle, self.folder, self.per_kind, self.left = handle, folder, per_kind, seconds
         self.seed, self.recorded, self.two_runs = seed, recorded, two_runs
         self.attribute = Attribution(handle, self.ledger)
         self._kinds: Counter[tuple[str, ...]] = Counter(kinds)
+        self._end = end
 
     def __call__(self, result: Result, votes: dict[str, str]) -> dict[str, Any] | None:
         verdict, status, why = result.signature
@@ -69,6 +71,8 @@ class Evidence:
         small: Result | None = None
         lonely = not result.neighbours and not result.prior_models
         first = self._kinds[kind] <= self.per_kind
+        if self._end is not None:
+            self.left = min(self.left, self._end - time.monotonic())
         if first and (result.verdict.bad or result.verdict is Verdict.FLAKY) and self.left > 0:
             start = time.monotonic()
             if result.verdict.bad and lonely:

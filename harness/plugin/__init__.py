@@ -22,6 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     markers.register(config)
     options.check(config)
     config.stash[options.BENCH] = options.Bench(config)
+    config.stash[collection.GENERATED] = markers.without_modules(config)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -37,6 +38,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     bench = config.stash.get(options.BENCH, None)
     if bench is not None:
         bench.close()
+
+
+def pytest_ignore_collect(collection_path: Any, config: pytest.Config) -> bool | None:
+    return collection.ignored(collection_path, config)
 
 
 def pytest_collect_file(file_path: Any, parent: pytest.Collector) -> pytest.Collector | None:

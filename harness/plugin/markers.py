@@ -65,3 +65,19 @@ def _refuse_unknown(config: pytest.Config) -> None:
         if word not in known and word not in _BUILTIN:
             hint = registry.near(word, sorted(known))
             raise pytest.UsageError(f"-m: unknown marker {word!r}{hint}; `pytest --markers` lists them")
+
+
+def without_modules(config: pytest.Config) -> frozenset[str]:
+    """The words of ``-m``, where it asks for generated tests alone: an expression of our markers that is false without
+    them.  Empty elsewhere."""
+    text = config.option.markexpr or ""
+    words = frozenset(_WORDS.findall(text)) - _BUILTIN
+    if not words or not re.fullmatch(r"[\w\s()]+", text):
+        return frozenset()
+    ours = {*registry.opset_markers(), *families(), *registry.names(), "conformance"}
+    ours |= {marker(n) for n in (*backends.names(), *config.getoption("--backend"))}
+    try:
+        alone = words <= ours and not eval(text, {"__builtins__": {}}, dict.fromkeys(words, False))
+    except SyntaxError:  # pytest says so
+        return frozenset()
+    return words if alone else frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -128,6 +129,7 @@ def names_for(selection: Selection) -> list[str]:
 def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunOutcome:
     """Carry a plan out.  Raises UsageError for what does not exist; a full disk or Ctrl-C keeps what was judged."""
     chosen = versions(plan.selection)
+    stop = None if plan.seconds is None else time.monotonic() + plan.seconds
     path = plan.out / "records.jsonl"
     with Backends(plan.place) as bench, record_writer.RecordWriter(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
@@ -146,6 +148,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
             ledger=ledger,
             kinds=prior_models.cases,
             two_runs=bench.two_runs(ledger),
+            end=stop,
         )
         engine = Engine(
             handles,
@@ -184,9 +187,10 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
         )
         ids = {u.name: c.inst.id for u, c in old}
         ledger.lacks.update((ids[unit], backend) for unit, backend in prior_models.lacks if unit in ids)
-        summary = engine.run(_until(work, plan.seconds), [(u, c) for u, c in old if u.name not in prior_models.done])
-        replayed = set() if summary.interrupted else {c.inst.dumps() for _, c in old}
-        if plan.sensitivity and not summary.interrupted and not record_writer.has(path, "sensitivity"):
+        left = [(u, c) for u, c in old if u.name not in prior_models.done]
+        summary = engine.run(_until(work, stop), left, stop)
+        replayed = set() if summary.interrupted or summary.cut else {c.inst.dumps() for _, c in old}
+        if plan.sensitivity and not (summary.interrupted or summary.cut) and not record_writer.has(path, "sensitivity"):
             measured = measure(
                 chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger, backends=engine.infos.values()
             )
@@ -201,6 +205,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
                 cases=summary.cases,
                 unused=unused,
                 gaps=dict(summary.gaps.most_common(3)),
+                cut=summary.cut,
                 beside={h.name: h.beside for h in handles if h.beside},
             )
         )
@@ -213,10 +218,7 @@ def _asked(handles: Sequence[BackendHandle], dialect: str) -> dict[str, str]:
     return {h.name: h.info.version for h in handles if fmt in h.info.formats}
 
 
-def _until(work: Any, seconds: float | None) -> Any:
-    import time
-
-    end = None if seconds is None else time.monotonic() + seconds
+def _until(work: Any, end: float | None) -> Any:
     for u in work:
         if end is not None and time.monotonic() > end:
             return
