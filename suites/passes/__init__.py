@@ -22,6 +22,7 @@ from suites.mil import dialect as mil
 from suites.mil import notation, plain
 from suites.passes.build import build
 from suites.passes.program import HEADER, LANGUAGE
+from suites.passes.words import WORDS
 from suites.programs import MOST, Make, ProgramDialect
 
 
@@ -44,7 +45,7 @@ class Passes(ProgramDialect):
     max_rank = 5
 
     def __init__(self, package: str) -> None:
-        super().__init__(package, LANGUAGE)
+        super().__init__(package, LANGUAGE, WORDS)
         self._passes: dict[str, _Pass] = {}
 
     def marker(self, opset: Any) -> str:

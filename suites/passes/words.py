@@ -12,6 +12,7 @@ from harness.core.errors import UsageError
 from suites.mil import dialect as mil
 from suites.programs.respell import View, Words
 
+_MOVABLE = {("matmul", "x"), ("matmul", "y"), ("conv", "bias"), ("concat", "values"), ("stack", "values")}
 _NAMES = {F16: "fp16", F32: "fp32"}
 
 
@@ -65,6 +66,21 @@ class _Mil(Words):
         found = schema.input(slot)
         return found is None or bool(found.const)
 
+    def exposable(self, v: View, name: str) -> bool:
+        """No complex values; none whose name, or whose type as an output, the program states."""
+        if v.values[name].dtype.kind == "c" or "names" in v.g.meta or "output_types" in v.g.meta:
+            return False
+        return name not in v.g.meta.get("casts", ())
+
+    def movable(self, v: View, node: int, slot: str) -> bool:
+        """Operands of elementwise ops and products, and the bias of a convolution; no scalars: a function has no inputs
+        of rank 0."""
+        n = v.g.nodes[node]
+        given = n.inputs[slot]
+        scalar = isinstance(given, str) and not v.values[given].shape
+        named = "names" in v.g.meta or v.g.meta.get("options")
+        return not scalar and not named and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
+
     def open(self, v: View, name: str, axes: Sequence[int]) -> None:
         shape = v.values[name].shape
         symbols: dict[str, Any] = v.g.meta.setdefault("symbols", {})
@@ -84,9 +100,6 @@ class _Mil(Words):
     def respelt(self, v: View) -> None:
         """Nothing says whether the pass has still something to do."""
         v.g.meta["fires"] = None
-        if "output_types" in v.g.meta:
-            types = v.g.meta["output_types"]
-            v.g.meta["output_types"] = [*types, *[None] * (len(v.g.outputs) - len(types))]
 
 
 WORDS = _Mil()

@@ -12,7 +12,6 @@ from harness.core.errors import OpconformError
 from harness.core.instance import Graph, Node
 from harness.declare import Call, Expected
 from harness.tolerance import ulp
-from harness.tolerance.underspecified import Underspecified
 
 
 class Nodes(Protocol):
@@ -24,7 +23,9 @@ class Nodes(Protocol):
 
     def node(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> list[Expected]: ...
 
-    def open(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> str | None: ...
+    def open(
+        self, g: Graph, node: Node, scope: dict[str, Any], opset: Any, shapes: Sequence[Any]
+    ) -> list[Any] | None: ...
 
 
 def bounds(language: Nodes, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
@@ -86,7 +87,8 @@ class _Propagation:
         """How far each result of a node may be off on its own: by its op's bound, or by a rounding to f16; without
         limit where the specification leaves it open."""
         out: list[np.ndarray | None] = []
-        open_ = self.language.open(self.g, node, self.base, self.opset)
+        shapes = [np.shape(e.value) for e in expected]
+        masks = self.language.open(self.g, node, self.base, self.opset, shapes)
         for i, e in enumerate(expected):
             if not isinstance(e.value, np.ndarray) or e.dtype.kind not in "fciu" or _moves_only(e):
                 out.append(None)
@@ -99,8 +101,8 @@ class _Propagation:
             else:
                 b = np.asarray(e.error.bound(e.context()), np.float64)
             b = np.where(np.isnan(b), np.inf, b)
-            if open_ is not None:
-                b = np.where(_mask(open_, i, e.value.shape), np.inf, b)
+            if masks is not None:
+                b = np.where(masks[i], np.inf, b)
             out.append(np.broadcast_to(b, e.value.shape))
         return out
 
@@ -168,17 +170,6 @@ def _needs(node: Node) -> set[str]:
 def _moves_only(e: Any) -> bool:
     """A complex value made without a rounding."""
     return bool(e.dtype.kind == "c" and e.error.exact)
-
-
-def _mask(why: str, i: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Where the specification leaves result i open."""
-    masks = why.masks(i) if isinstance(why, Underspecified) else None
-    if masks is None:
-        return np.ones(shape, bool)
-    out = np.zeros(shape, bool)
-    for mask, _ in masks:
-        out |= np.broadcast_to(mask, shape)
-    return out
 
 
 def _change(now: Any, was: Any) -> np.ndarray:

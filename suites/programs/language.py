@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from harness.core.errors import RuleError
 from harness.core.instance import Graph, Node
 from harness.declare import Call, Context, Dialect, Expected, Tolerance
+from harness.declare.expected import open_mask
 from harness.declare.interpreter import blamed, call_of_node
 from harness.declare.validation import evaluated, misfit_of_call
 from harness.tolerance import propagated
+from harness.tolerance.underspecified import Underspecified
 from suites.programs.bounds import bounds
 
 
@@ -40,10 +44,16 @@ class Language:
         call = call_of_node(self.dialect, node, scope, opset, g.meta)
         return call.version.evaluate(call)
 
-    def open(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any) -> str | None:
-        """What the specification leaves open about one node on the values of ``scope``."""
+    def open(self, g: Graph, node: Node, scope: dict[str, Any], opset: Any, shapes: Sequence[Any]) -> list[Any] | None:
+        """Of each result of one node on the values of ``scope``, a mask of the elements that the specification leaves
+        open; None where it leaves none.  shapes: of the results."""
         call = call_of_node(self.dialect, node, scope, opset, g.meta)
-        return call.version.underspecified(call)
+        why = call.version.underspecified(call)
+        if why is None:
+            return None
+        if not isinstance(why, Underspecified) or why.masks(0) is None:
+            return [np.ones(s, bool) for s in shapes]
+        return [open_mask(call, why, i, s) for i, s in enumerate(shapes)]
 
     def hold(self, program: Graph, inputs: Sequence[Any], opset: Any) -> dict[str, Any]:
         """As ``run``, of a program that no generator drew.  Raises OpconformError where a node is none of its op

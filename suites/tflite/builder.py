@@ -81,6 +81,7 @@ class Writer:
         self.codes: dict[tuple[int, int, str], int] = {}
         self.subgraphs: list[dict[str, Any]] = []
         self.blocks: dict[str, int] = {}
+        self.signatures: list[dict[str, Any]] = []
 
     def subgraph(self, name: str) -> dict[str, Any]:
         g: dict[str, Any] = {"tensors": [], "inputs": [], "outputs": [], "operators": [], "name": name}
@@ -173,6 +174,7 @@ class Writer:
                 "subgraphs": self.subgraphs,
                 "description": "opconform",
                 "buffers": self.buffers,
+                **({"signature_defs": self.signatures} if self.signatures else {}),
             },
         )
 
@@ -209,6 +211,26 @@ def build_graph(graph: Graph) -> bytes:
     w = Writer()
     _subgraph(w, "main", graph)
     return w.encode()
+
+
+def build_graphs(graphs: Sequence[Graph], signatures: bool = False) -> bytes:
+    """Several graphs as one file, the first of them its main subgraph.  signatures: each is named by one."""
+    w = Writer()
+    defs = [_signature(w, k, g) for k, g in enumerate(graphs)]
+    if signatures:
+        w.signatures = defs
+    return w.encode()
+
+
+def _signature(w: Writer, k: int, graph: Graph) -> dict[str, Any]:
+    """Write a graph, and say by which names its inputs and outputs go."""
+    _subgraph(w, "main" if k == 0 else f"main{k}", graph)
+    g = w.subgraphs[-1]
+    maps = {
+        part: [{"name": n, "tensor_index": i} for n, i in zip(names, g[part])]
+        for part, names in (("inputs", [n for n, _ in graph.inputs]), ("outputs", graph.outputs))
+    }
+    return {**maps, "signature_key": f"signature{k}", "subgraph_index": k}
 
 
 def _subgraph(w: Writer, name: str, graph: Graph) -> None:

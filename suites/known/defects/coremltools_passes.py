@@ -22,6 +22,7 @@ def _changed(g: Given, edit: Callable[[Graph], Any], fires: bool | None = None) 
     if edit(program) is False:
         return None
     again = g.reevaluate({"program": program})
+    fires = fires if program.meta["fires"] is not None else None  # of a program that was respelt nothing is promised
     return again if again is None or fires is None else [np.array(fires), *again[1:]]
 
 

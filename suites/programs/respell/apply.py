@@ -57,5 +57,7 @@ def applied(view: View, r: Respelling, at: Site) -> View | None:
         new.look()
     except OpconformError:
         return None
+    if not view.words.valid(new):
+        return None
     sizes = [int(np.prod(x.shape, dtype=np.int64)) for x in new.values.values()]
     return new if max(sizes) <= MOST_ELEMENTS and min(sizes) > 0 else None

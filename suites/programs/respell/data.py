@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.core.dtypes import DType, of
-from harness.core.instance import Arg
+from harness.core.instance import Arg, Graph
 from harness.declare import T
 from harness.generate.recipes import materialize
 from suites.programs.respell.operands import site, use
@@ -19,6 +19,8 @@ BOUND = ("index", "signed_index", "perm", "ints")  # recipes whose values other 
 
 def floats(v: View) -> list[Site]:
     """Element types that the program's floats may have instead."""
+    if any(isinstance(a, Graph) for n in v.g.nodes for a in n.attrs.values()):
+        return []  # constants of blocks would stay
     have = [d for d in v.words.floats if d in v.dtypes()]
     return [(a.name, b.name) for a in have for b in v.words.floats if b is not a and b not in have]
 
@@ -86,7 +88,7 @@ def special_constant(v: View, at: Site) -> None:
 
 def constants(v: View) -> list[Site]:
     """Constants of numbers that may be given at run time instead."""
-    return [site(u) for c, u in v.const_uses() if c.dtype.kind in "fiub" and not v.g.meta.get("names")]
+    return [site(u) for c, u in v.const_uses() if c.dtype.kind in "fiub" and v.words.movable(v, u.node, u.slot)]
 
 
 def at_run_time(v: View, at: Site) -> None:

@@ -13,7 +13,7 @@ MOST_OUTPUTS = 4  # of a program; see ``suites.programs.dialect.MOST``
 
 def hidden(v: View) -> list[Site]:
     """Values between two nodes that are no output."""
-    return [(x.name,) for x in v.between() if not x.output]
+    return [(x.name,) for x in v.between() if not x.output and v.words.exposable(v, x.name)]
 
 
 def output_too(v: View, at: Site) -> None:
@@ -22,7 +22,7 @@ def output_too(v: View, at: Site) -> None:
 
 def made(v: View) -> list[Site]:
     """Values that a node makes, of numbers."""
-    return [(x.name,) for x in v.data() if x.producer is not None and plain(x.dtype)]
+    return [(x.name,) for x in v.data() if x.producer is not None and plain(x.dtype) and v.words.exposable(v, x.name)]
 
 
 def second_user(v: View, at: Site) -> None:
@@ -48,8 +48,8 @@ def twice(v: View, at: Site) -> None:
     node = v.g.nodes[at[0]]
     u = use(at[1:])
     again = v.node(u.node, node.op, dict(node.inputs), dict(node.attrs))
-    moved = type(u)(u.node + 1, u.slot, u.position)
-    v.give(moved, again)
+    v.words.copied(v, node.outputs[0], again)
+    v.give(type(u)(u.node + 1, u.slot, u.position), again)
 
 
 def operands(v: View) -> list[Site]:

@@ -122,7 +122,7 @@ def openable(v: View) -> list[Site]:
     """Axes of inputs."""
     if v.g.meta.get("images"):
         return []
-    most = v.words.open_axes
+    most = v.words.open_axes if not any(t.kind == "state" for t in v.inputs) else 0  # a state has one shape
     axes = [(i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k in range(len(t.shape)) if k < most]
     return [("one", *a) for a in axes] + ([("all",)] if axes else [])
 

@@ -91,7 +91,8 @@ def share(v: View, at: Site) -> None:
 
 def constants(v: View) -> list[Site]:
     """Constants of numbers that are data."""
-    return list(dict.fromkeys((c.name, u.node) for c, u in v.const_uses() if plain(c.dtype)))
+    found = [(c.name, u.node) for c, u in v.const_uses() if plain(c.dtype) and v.words.exposable(v, c.name)]
+    return list(dict.fromkeys(found))
 
 
 def second_user_of_constant(v: View, at: Site) -> None:

@@ -75,12 +75,27 @@ class Words:
         """Must the operand be a constant, or is it a parameter that is best left alone?"""
         return False
 
+    def exposable(self, v: View, name: str) -> bool:
+        """May a value be an output too?"""
+        return True
+
+    def movable(self, v: View, node: int, slot: str) -> bool:
+        """May a constant operand be given at run time?"""
+        return True
+
     def open(self, v: View, name: str, axes: Sequence[int]) -> None:
         """Leave extents of an input open in the model."""
         raise NotImplementedError
 
+    def copied(self, v: View, name: str, new: str) -> None:
+        """A value is made a second time: what the program states of it holds of the new one too."""
+
     def share(self, v: View, name: str) -> None:
         """One constant for all of its users, where a writer would give each its own."""
+
+    def valid(self, v: View) -> bool:
+        """Does a program obey what the reference does not check?"""
+        return True
 
     def respelt(self, v: View) -> None:
         """Last touch on a program that was respelt."""
