@@ -139,6 +139,8 @@ class TfLite(Dialect):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
+        if inst.op in _WINDOWS and not d.breaking and d.chance(16):
+            _stride_far(d, inst)
         if version.schema.domain != "hybrid":  # whose activations are quantised: no text says what NaN becomes
             edges.give(d, inst)
         usual.say(d, inst)
@@ -200,6 +202,15 @@ def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
         known = name in version.schema.attrs and name not in version.schema.extra["later"] and name not in inst.attrs
         if known and version.schema.domain in domains and not d.breaking and d.chance(8):
             inst.attrs[name] = value
+
+
+_WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+
+
+def _stride_far(d: Draw, inst: Instance) -> None:
+    """One window of an axis stands at its beginning: the next would be far beyond the end."""
+    name = d.pick([n for n in inst.attrs if n.startswith("stride_")])
+    inst.attrs[name] = d.pick((300, 2**15 - 1, 2**15 - 1 if "filter" in inst.args else 2**31 - 1))  # conv.cc: Prepare
 
 
 def _alike_beyond(rank: int, inst: Instance) -> None:
