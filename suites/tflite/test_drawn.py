@@ -15,7 +15,6 @@ from suites.tflite import dialect
 
 DRAWS = 400
 GROUPS = sorted({(v.op, v.schema.domain) for v in dialect.versions.values()})
-_HYBRID = "an option of hybrid kernels: nothing is said of it elsewhere"
 _LSTM = "layer normalisation, projection, 16-bit cells: see quantised_recurrent.py"
 _REFUSED = "nothing says what it means for this operator, and no kernel of it has the value"
 # (operator, form, what) -> why no instance shows it; patterns
@@ -30,10 +29,6 @@ UNDRAWN = {
     ("BASIC_LSTM", "*", "fused_activation_function=*"): "the basic cell has tanh alone",
     ("BASIC_LSTM", "*", "kernel_type=FULL"): "the full kernel is LSTM",
     ("LSTM", "*", "kernel_type=BASIC"): "the basic kernel is BASIC_LSTM",
-    ("*", "plain", "asymmetric_quantize_inputs=True"): _HYBRID,
-    ("*", "quantised", "asymmetric_quantize_inputs=True"): _HYBRID,
-    ("ADD", "plain", "pot_scale_int16=False"): "of quantised 16-bit operands alone",
-    ("SUB", "plain", "pot_scale_int16=False"): "of quantised 16-bit operands alone",
     ("FULLY_CONNECTED", "*", "weights_format=SHUFFLED4x16INT8"): "the order is told by a kernel's comments alone",
     ("HASHTABLE_IMPORT", "plain", "keys: *"): "in its program, not among its operands",
     ("HASHTABLE_IMPORT", "plain", "values: *"): "in its program, not among its operands",

@@ -85,4 +85,6 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quan
                 h = h.plus(_wide(p["proj_bias"], h.value), 0.0)
         out.append(h)
         h = _stored(h, state)
+    if not out:
+        return Numbers(np.zeros((0, *h.value.shape)))
     return Numbers(np.stack([h.value for h in out]), np.stack([h.error for h in out]))
