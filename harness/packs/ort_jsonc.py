@@ -128,7 +128,7 @@ def _version(frozen: Frozen) -> int:
     import onnx
 
     model = onnx.load_from_string(bytes(frozen.model.data))
-    node = next(n for n in model.graph.node if n.op_type != "Constant")
+    node = next(n for n in model.graph.node if n.op_type == frozen.case.version.op)
     return next(i.version for i in model.opset_import if i.domain == node.domain)
 
 

@@ -25,7 +25,7 @@ from harness.workers.info import ATTRIBUTES, BackendInfo, declared
 
 FORMAT = "opconform-results-1"
 INDEX = "results.json"
-STATUSES = {s.value: s for s in (Status.REJECTED, Status.UNSUPPORTED, Status.CRASHED, Status.TIMED_OUT)}
+STATUSES = {s.value: s for s in (Status.VALUE, Status.REJECTED, Status.UNSUPPORTED, Status.CRASHED, Status.TIMED_OUT)}
 STATED = ("opsets", "dtypes", "validates", "acc", "flushes", "family")  # what ``backend`` may say beside its name
 ELSEWHERE = "elsewhere"  # the phase of an outcome
 
@@ -74,6 +74,9 @@ class Results:
                 if entry.id not in self.statuses:
                     raise FormatError(f"{self.path}: {entry.id}: no outputs of run {r} of {entry.runs}, and no status")
                 status, message = self.statuses[entry.id]
+                if status is Status.VALUE:  # all of its outputs are empty sequences or optionals
+                    runs = {**runs, r: {}}
+            if r not in runs:
                 out += [Outcome(status, None, ELSEWHERE, message)] * (entry.runs - r)
                 break
             row = None if expected is None else expected[min(r, len(expected) - 1)]

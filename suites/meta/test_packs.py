@@ -83,9 +83,7 @@ def test_judge_gives_the_verdicts_of_a_run(made, tmp_path):
     folder, results, packed = made
     judged = judge_pack(folder, results, tmp_path / "judged")
     statuses = json.loads((results / "results.json").read_text())["statuses"]
-    own = {
-        id for id, s in statuses.items() if s["message"].startswith("run_ort.py: ")
-    }  # types the script does not feed
+    own = {id for id, s in statuses.items() if "run_ort.py: " in str(s)}  # types the script does not feed
     assert len(own) < len(packed.entries) / 4
     with opened(folder) as read, backends.create("onnxruntime") as handle:
         cases = {e.id: case_of(read, e) for e in read.entries if e.id not in own}
