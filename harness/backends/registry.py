@@ -207,7 +207,8 @@ def _command(name: str) -> str:
 def direct(name: str, model: str | Path, runs: list[dict[str, Any]], outputs: list[str]) -> list[Any]:
     """Run one model file through a backend, once for each set of inputs, and return the named outputs of the last run.
     Models asked for one after another are served by the same process.  Raises RuntimeError with the backend's words
-    where it gives no values."""
+    where it gives no values, BackendError where the backend cannot be had."""
+    _serving(name).start()
     path = Path(model)
     kind = {".onnx": "onnx", ".tflite": "tflite", ".mlmodel": "nn"}.get(path.suffix, "mil")
     job = Job(

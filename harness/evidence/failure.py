@@ -112,7 +112,8 @@ class Evidence:
         assert self.folder is not None
         handle = self.handle(result.backend)
         try:
-            return write_folder(self.folder, result, handle.info.version, handle.processor)
+            python = handle.spec.place.python
+            return write_folder(self.folder, result, handle.info.version, handle.processor, python)
         except OSError as e:
             where = e.filename or self.folder
             raise UsageError(f"failures: cannot write {where}: {e.strerror}; what was judged before is kept") from e

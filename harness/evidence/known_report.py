@@ -86,7 +86,7 @@ def collect(
                 result = two_runs(result, info)
             folder = None
             if result.verdict.bad:
-                folder = write_folder(out / file_name(e.id), result, info.version, h.processor)
+                folder = write_folder(out / file_name(e.id), result, info.version, h.processor, h.spec.place.python)
             rows.append(
                 KnownReportRow(
                     e, h.name, version.key, result.verdict.value, folder, not e.there(info), result.nondeterministic

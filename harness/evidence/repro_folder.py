@@ -24,20 +24,21 @@ from harness.workers.unwritten import words
 NONDETERMINISTIC = "nondeterministic.txt"  # in the folder where two runs of the model differ
 
 
-def write_folder(root: Path, result: Result, version: str, processor: str = "") -> Path:
-    """Write ``<root>/<op>-<id>-<backend>/`` and return it.  version: of the backend.  processor: that it ran on."""
+def write_folder(root: Path, result: Result, version: str, processor: str = "", python: str | None = None) -> Path:
+    """Write ``<root>/<op>-<id>-<backend>/`` and return it.  version: of the backend.  processor, python: that it ran on
+    and in (None: this one)."""
     inst, v = result.case.inst, result.case.version
     folder = root / file_name(f"{inst.dialect}-{v.op}-{v.version}-{inst.id}-{result.backend}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _fill(folder, result, version, processor)
+        _fill(folder, result, version, processor, python)
     except OSError:  # half a folder would look like a whole one, and takes the room that the report needs
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder
 
 
-def _fill(folder: Path, result: Result, version: str, processor: str) -> None:
+def _fill(folder: Path, result: Result, version: str, processor: str, python: str | None) -> None:
     """Write the files of a failure."""
     case = result.case
     inst = case.inst
@@ -70,7 +71,7 @@ def _fill(folder: Path, result: Result, version: str, processor: str) -> None:
     save(folder / "actual.npz", {n: a for n, a in came if isinstance(a, np.ndarray)})
     if result.nondeterministic:
         _save_second(folder, result, model, at)
-    text = script(result, version, name, _names(model, at), earlier, absent, processor)
+    text = script(result, version, name, _names(model, at), earlier, absent, processor, python)
     (folder / "repro.py").write_text(text, encoding="ascii")
 
 

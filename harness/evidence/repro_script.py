@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,11 +23,12 @@ def script(
     earlier: Sequence[tuple[str, list[str], list[str]]] = (),
     absent: Sequence[str] = (),
     processor: str = "",
+    python: str | None = None,
 ) -> str:
     """The text of repro.py: fixed code, and all values as literals in one block of assignments.
 
     earlier: models that the process serves first, with their inputs and outputs.  absent: outputs that are to be an
-    empty optional.  processor: on which it was seen."""
+    empty optional.  processor: on which it was seen.  python: in which the backend ran, None for this one."""
     inst, backend, j = result.case.inst, result.backend, result.judgement
     values: dict[str, Any] = {
         "WHAT": f"{result.case.version.key} at opset {inst.opset} on {backend} {version}: {result.verdict.value}",
@@ -43,10 +45,24 @@ def script(
     }
     runner = registry.script(backend)
     if runner is None:
-        values |= {"BACKEND": registry.asked(backend), "FOLDER": os.getcwd()}
+        values |= {
+            "BACKEND": registry.asked(backend),
+            "FOLDER": os.getcwd(),
+            "FORMAT": (result.asked or result.case).version.dialect.format,
+        }
+        values |= {"CLASS": _class_of(backend), "PYTHON": python or sys.executable}
     else:
         values["OPTIONS"] = registry.options(backend)
     return _HEAD + assignments(values) + _LOAD + (_PLUGIN if runner is None else f"{runner.strip()}\n\n\n") + _TAIL
+
+
+def _class_of(backend: str) -> list[str] | None:
+    """Module and name of a class that its own environment can run; None of a runner."""
+    try:
+        spec = registry.find(backend)
+    except UsageError:
+        return None
+    return [spec.module, spec.cls] if spec.module is not None else None
 
 
 def assignments(values: Mapping[str, Any]) -> str:
@@ -120,14 +136,39 @@ def load(name):
 
 '''
 
-_PLUGIN = '''def run(runs):
-    """Runs the backend through opconform's own adapter, since it has no script form of its own."""
-    from harness.backends import BackendError, direct
+_PLUGIN = '''MADE = []  # the backend, once it is there
+
+
+def run(runs):
+    """Loads the model into the backend's own class and runs it.  That needs nothing of opconform."""
+    import importlib
 
     sys.path.append(FOLDER)  # where it was found
+    if CLASS is None:
+        return adapted(runs)
+    try:
+        if not MADE:
+            MADE.append(getattr(importlib.import_module(CLASS[0]), CLASS[1])())
+    except (ImportError, AttributeError) as error:
+        if os.environ.get("REPRO_PYTHON") != PYTHON and os.path.exists(PYTHON):  # another Python than it ran in
+            os.execve(PYTHON, [PYTHON, *sys.argv], {**os.environ, "REPRO_PYTHON": PYTHON})
+        if getattr(error, "name", None) == "opconform_worker":
+            return adapted(runs)
+        raise ImportError(f"{':'.join(CLASS)}: {error}") from None
+    handle = MADE[0].load(MODEL.read_bytes(), FORMAT)
+    for inputs in runs:
+        got = MADE[0].run(handle, inputs)
+    return [got.get(name) for name in OUTPUTS] if isinstance(got, dict) else list(got)
+
+
+def adapted(runs):
+    """Runs a command, or a class that needs the worker's helpers, through opconform."""
+    from harness.backends import BackendError, direct
+    from harness.core.errors import UsageError
+
     try:
         return direct(BACKEND, MODEL, runs, OUTPUTS)
-    except BackendError as error:
+    except (BackendError, UsageError) as error:
         raise ImportError(str(error)) from None
 
 
