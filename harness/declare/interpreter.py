@@ -46,9 +46,9 @@ class Unfolded(Protocol):
         """Node ``k`` as an instance of its op, its operands as ``scope`` has them."""
         ...
 
-    def expected(self, given: Mapping[str, Any]) -> list[Expected]:
-        """What the reference expects of the outputs with these values in place of its own.  Elements that may be
-        anything are open."""
+    def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
+        """What the reference expects of the outputs with these values in place of its own.  off: how far these may be
+        off.  Elements that may be anything are open."""
         ...
 
     def smaller(self) -> Iterator[Instance]:

@@ -2,9 +2,8 @@
 
 An instance may be a program of another dialect's ops (``Dialect.unfold``).  Where a backend differs on it, each node
 runs alone on the same backend, on the values that the nodes before it gave there, and is judged as an instance of its
-op.  A listed difference or an ambiguity of a node explains the program if the program is right with that node's answer
-put in place of the reference's.  A program whose output is bit for bit what its nodes give, each of them right, is
-right too: then its propagated bound was too narrow.
+op.  A program that gives what its nodes give, each within its own error, is no worse than they are: it is right where
+all of them are, and a listed difference or an ambiguity of one of them explains it.
 """
 
 from __future__ import annotations
@@ -38,14 +37,15 @@ _RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
 class _Nodes:
     """What the nodes gave, one after the other.
 
-    scope: values by name.  given: those of nodes whose answer is excused.  told: the results of these nodes.  end: the
-    result of a node that settles the verdict.  whole: did each node give a value?"""
+    scope: values by name, of a node that runs only as a part of the program the reference's.  given: those of all
+    nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  end: the result of a
+    node that settles the verdict."""
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)
+    off: dict[str, Any] = field(default_factory=dict)
     told: list[Result] = field(default_factory=list)
     end: Result | None = None
-    whole: bool = True
 
 
 class Attribution:
@@ -96,18 +96,18 @@ class Attribution:
                     outputs = None
                 if got.verdict in _EXPLAINED:
                     nodes.told.append(got)
-                    nodes.given.update(zip(names, outputs or ()))
                 elif got.verdict not in _RIGHT:  # not listed: the minimiser comes down to this node
                     nodes.end = result
                     return nodes
             elif result.verdict is not Verdict.MISMATCH and got is not None:
                 nodes.end = got
                 return nodes
-            if outputs is None:  # it runs only as a part of the program
-                nodes.whole = False
-                assert one.expected is not None
-                outputs = [e.value for e in one.expected[0]]
+            assert one.expected is not None
+            row = one.expected[0]
+            outputs = [e.value for e in row] if outputs is None else outputs
             nodes.scope.update(zip(names, outputs))
+            nodes.given.update(zip(names, outputs))
+            nodes.off.update((n, b) for n, e in zip(names, row) if (b := _error(e)) is not None)
         return nodes
 
     def _one(self, case: Case, info: BackendInfo) -> Result | None:
@@ -127,13 +127,21 @@ class Attribution:
         got = list(result.outcome.outputs or ())
         if nodes.told and any(isinstance(x, TypeOnly) for x in got):  # what follows from a wrong type is wrong too
             return _explained(result, nodes.told)
-        if nodes.whole and len(got) == len(program.outputs):
+        if len(got) == len(program.outputs):
             same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
             if same:
                 return _explained(result, nodes.told)
-        expected, answer = _closed(program.expected(nodes.given), got)
+        expected, answer = _closed(program.expected(nodes.given, nodes.off), got)
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
+
+
+def _error(e: Expected) -> np.ndarray | None:
+    """How far a node's result may be off; None of what is exact."""
+    if not isinstance(e.value, np.ndarray) or e.dtype.kind != "f" or (e.error.exact and e.wide is None):
+        return None
+    bound = np.asarray(e.error.bound(e.context()), np.float64)
+    return np.broadcast_to(np.where(np.isnan(bound), np.inf, bound), e.value.shape)
 
 
 def _at_run_time(inst: Instance) -> Instance:

@@ -68,17 +68,20 @@ class GraphLanguage(Language):
         these may be off, by name; not at all by default."""
         given = given or {}
         own: dict[str, Any] = dict(off or {})
+        plain: dict[str, Any] = {}  # what the reference has where another value is given
         base = {**g.consts, **self.feed(g, inputs)}
         for node in g.nodes:
             for n, e in zip(node.outputs, self.node(g, node, base, opset)):
-                base[n] = given.get(n, e.value)
+                plain[n], base[n] = e.value, given.get(n, e.value)
                 error = None if n in given or not n else error_of(e)
                 if error is not None:
                     own[n] = error
         worst = [np.zeros(np.shape(base[o])) for o in g.outputs]
         rng = np.random.Generator(np.random.PCG64(7))
         for signs in _patterns(own, base, rng) if own else ():
-            scope = self._moved(g, inputs, opset, given, own, signs)
+            scope = self._moved(
+                g, inputs, opset, {n: (plain[n], x) for n, x in given.items() if n in plain}, own, signs
+            )
             for k, o in enumerate(g.outputs):
                 x = None if scope is None else scope.get(o)
                 worst[k] = np.maximum(worst[k], _change(base[o], x))
@@ -94,7 +97,7 @@ class GraphLanguage(Language):
                 except Exception:  # a value that has become an index or an extent out of range
                     return None
                 for n, e in zip(node.outputs, results):
-                    scope[n] = _off(given.get(n, e.value), own.get(n), signs.get(n))
+                    scope[n] = _off(_shifted(e.value, *given.get(n, (None, None))), own.get(n), signs.get(n))
         return scope
 
 
@@ -135,6 +138,18 @@ def _patterns(own: Mapping[str, Any], base: Any, rng: np.random.Generator) -> It
         signs = {n: rng.choice((-1.0, 1.0), size=np.shape(base[n]) if k % 2 else ()) for n in own}
         yield signs
         yield {n: -s for n, s in signs.items()}
+
+
+def _shifted(x: Any, plain: Any, given: Any) -> Any:
+    """A value as far from the reference's as the given one is."""
+    if given is None or not isinstance(x, np.ndarray) or np.shape(given) != x.shape or np.shape(plain) != x.shape:
+        return x if given is None else given
+    with np.errstate(all="ignore"):
+        apart = given.astype(np.float64) - plain.astype(np.float64)
+        same = (given == plain) | ~np.isfinite(apart)
+        moved = np.where(same, x, x.astype(np.float64) + np.where(same, 0.0, apart))
+    known = np.isfinite(apart) | (x.astype(np.float64) == plain.astype(np.float64))
+    return np.where(known, moved, given).astype(x.dtype)
 
 
 def _off(x: Any, error: Any, sign: Any) -> Any:
