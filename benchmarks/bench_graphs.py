@@ -6,6 +6,19 @@
 ``models a second``: graphs drawn a CPU second of this process, evaluated by the reference on the way, which settles
 what each node is given.  ``finite``: the share of graphs in which no input, constant, intermediate or output has a NaN
 or an infinity.  ``pairs``: distinct (op, op) where the second takes a result of the first, after all graphs.
+
+900 graphs, seed 0, on a core shared with others:
+
+                        models a second   finite   ops   distinct pairs
+    onnx-graphs   small             725   96.7 %
+                  medium            460   95.0 %
+                  large             287   93.7 %   166            5,083
+
+The figures to compare with are those of NNSmith (Liu et al., ASPLOS 2023, doi 10.1145/3575693.3575707, section 5.3):
+its artifact measures time and share without NaN and infinity on 512 models each of 10, 20 and 30 nodes
+(ganler/nnsmith-asplos-artifact, docs/source/markdown/rdmore.md, EX2).  The text of the paper was not at hand, so that
+its numbers do not stand here.  NNSmith searches inputs by gradients; here a node whose result is not finite is drawn
+again, seven times in eight.
 """
 
 from __future__ import annotations

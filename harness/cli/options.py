@@ -49,7 +49,7 @@ def selection(v: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="onnx, mil, tflite, nn, passes, rewrites, onnx-graphs, tflite-programs",
+        help="onnx, mil, tflite, nn, passes, rewrites, tflite-programs, (onnx|tflite|mil)-graphs",
     )
     g.add_argument(
         "--opset", action=Once, metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite"

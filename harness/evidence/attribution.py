@@ -83,6 +83,10 @@ class Attribution:
                     raise
                 nodes.end = nodes.told[0]  # what a listed difference gave is nothing that the next op takes
                 return nodes
+            damage = self._damage(one, info)
+            if damage is not None:
+                nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
+                return nodes
             got = self._one(one, info)
             if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
                 got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
@@ -110,6 +114,15 @@ class Attribution:
             nodes.off.update((n, b) for n, e in zip(names, row) if (b := _error(e)) is not None)
         return nodes
 
+    def _damage(self, case: Case, info: BackendInfo) -> str | None:
+        """The listed difference by which a node may damage the memory of the process, whatever it answers alone."""
+        listed = None if self.ledger is None else self.ledger.listed(case.version.key, info)
+        entry = None if listed is None else listed.corrupter(case)
+        if entry is None or self.ledger is None:
+            return None
+        self.ledger.met(entry.id)
+        return entry.id
+
     def _one(self, case: Case, info: BackendInfo) -> Result | None:
         """The verdict on a node; None where it cannot be a model of its own."""
         try:
@@ -121,7 +134,8 @@ class Attribution:
 
     def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:
-            return result if result.verdict is Verdict.MISMATCH else _as_node(result, nodes.end)
+            refused = result.verdict is not Verdict.MISMATCH or nodes.end.case is result.case
+            return _as_node(result, nodes.end) if refused else result
         if result.verdict is not Verdict.MISMATCH:
             return result
         got = list(result.outcome.outputs or ())

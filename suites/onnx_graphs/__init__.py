@@ -33,7 +33,8 @@ class OnnxGraphs(GraphDialect):
     declares_results = True
 
     def leave(self, version: OpVersion) -> bool:
-        return version.op == "Constant"  # a constant is drawn as one
+        """Constants, which are drawn as such, and BitCast: no bound holds for the parts of a float that may be off."""
+        return version.op in ("Constant", "BitCast")
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return self.build_declared(instances, arrays, ())
