@@ -198,7 +198,7 @@ def test_damaged_results_are_one_line(copy, tmp_path, capsys):
     assert "no field colour" in told(lambda o: o["backend"].update(colour=1))
     assert "acc: expected" in told(lambda o: o["backend"].update(acc=3))
     assert "Nobody-1-000 is no instance" in told(lambda o: o.update(statuses={"Nobody-1-000": "crashed"}))
-    assert "expected one of rejected" in told(lambda o: o.update(statuses={"Softmax-13-000": "fine"}))
+    assert "expected one of value rejected" in told(lambda o: o.update(statuses={"Softmax-13-000": "fine"}))
     assert "expected format opconform-results-1" in told(lambda o: o.update(format="x"))
     data = (results / "a.npz").read_bytes()
     (results / "a.npz").write_bytes(data[:200])
