@@ -137,10 +137,8 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
         return None
     if d.bool():
         return _with(inst, {(slot, k): _reshaped(a, (*a.shape[:i], new, *a.shape[i + 1 :]))})
-    return _with(
-        inst,
-        {(s, j): _reshaped(x, tuple(new if n == old else n for n in x.shape)) for s, j, x in _plain(inst)},
-    )
+    free = [(s, j, x) for s, j, x in _plain(inst) if s not in keeps]
+    return _with(inst, {(s, j): _reshaped(x, tuple(new if n == old else n for n in x.shape)) for s, j, x in free})
 
 
 def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
@@ -176,6 +174,14 @@ def _least(version: Any, name: str) -> int | None:
     if isinstance(p, (Each, Integer)):
         return None if p.lo < 0 else p.lo
     return 1 if isinstance(p, Divisor) else 0 if isinstance(p, Pads) else None
+
+
+def _one_an_axis(version: Any, name: str) -> bool:
+    """Is a parameter a list with an element, or two, for each axis?"""
+    params = version.meaning.params if version.meaning is not None else {}
+    return any(
+        isinstance(params[n], (Each, Pads)) for n, c in version.param_codecs.items() if getattr(c, "name", n) == name
+    )
 
 
 def _axis(d: Draw, version: Any, rank: int) -> int:
@@ -246,6 +252,8 @@ def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
     if a.type == "ints" and not isinstance(old, list):
         return None
     new = edge() if a.type == "int" else _list(d, inst, old, edge)
+    if a.type == "ints" and len(new) != len(old) and _one_an_axis(version, a.name):
+        return None
     return replace(inst, attrs={**inst.attrs, a.name: new}) if new != old else None
 
 

@@ -90,6 +90,42 @@ def test_a_broken_factor_is_open_in_the_first_upsample_too() -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ([1.0, 1.0, 2.0], Verdict.AGREE),  # asymmetric, rounded down: 0, 0.67, 1.33
+        ([1.0, 2.0, 2.0], Verdict.AMBIGUOUS),  # half a pixel: -0.17, 0.5, 1.17
+        ([2.0, 1.0, 2.0], Verdict.MISMATCH),  # no rule gives the second element first
+        ([1.0, 1.0], Verdict.MISMATCH),  # every rule gives floor(2 * 1.5) elements
+    ],
+)
+def test_a_broken_factor_is_open_to_the_rules_of_resize_11_alone(answer: list[float], verdict: Verdict) -> None:
+    args = {
+        "X": Arg(F32, (2,), values=[1.0, 2.0]),
+        "scales": Arg(F32, (1,), True, values=[1.5]),
+    }
+    case = fill(dialect.versions["onnx/Resize/10"], Instance("onnx", "Resize", 10, 10, {"mode": "nearest"}, args))
+    got = Outcome(Status.VALUE, [np.array(answer, np.float32)], "run")
+    assert judge_case(case, BackendInfo("x"), [got]).verdict is verdict
+
+
+def test_infinity_in_a_filter_opens_elements_that_touch_the_padding_alone() -> None:
+    args = {
+        "X": Arg(F32, (1, 1, 3), values=[1.0, 2.0, 3.0]),
+        "W": Arg(F32, (1, 1, 2), values=[float("inf"), 1.0]),
+    }
+    case = fill(dialect.versions["onnx/Conv/11"], Instance("onnx", "Conv", 11, 11, {"pads": [1, 0]}, args))
+    inf, nan = np.inf, np.nan
+    for answer, verdict in (
+        ([nan, inf, inf], Verdict.AGREE),  # 0 * inf
+        ([1.0, inf, inf], Verdict.AMBIGUOUS),
+        ([5.0, inf, inf], Verdict.MISMATCH),
+        ([nan, nan, inf], Verdict.MISMATCH),
+    ):
+        got = Outcome(Status.VALUE, [np.array([[answer]], np.float32)], "run")
+        assert judge_case(case, BackendInfo("x"), [got]).verdict is verdict, answer
+
+
 @pytest.mark.parametrize("fmod", [0, 1])
 def test_the_lowest_integer_modulo_minus_one_is_0(fmod: int) -> None:
     """A - floor(A / B) * B, whatever becomes of the quotient: a wrong remainder is told."""

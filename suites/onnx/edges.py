@@ -19,7 +19,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "a single positive value"
     "TopK": ("K", "k"),
     # "it takes value greater than 0"; "RoIs' coordinates are normalized"
-    "Resize": ("scales", "roi", "exclude_outside", "antialias"),
+    "Resize": ("scales", "roi", "mode", "exclude_outside", "antialias", "coordinate_transformation_mode"),
     "Upsample": ("scales", "width_scale", "height_scale"),
     # "in case 'indices' is of non-integer type, the values will be casted to int64 before use"
     "OneHot": ("indices", "depth", "values"),
@@ -39,6 +39,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
         ("auto_pad", "pads", "W", "w", "filter", "x_zero_point", "w_zero_point"),
     ),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), ("auto_pad",)),
+    # "encoded stream": its one axis holds the bytes of an image
+    "ImageDecoder": ("shapes", "encoded_stream"),
     # either an input or the type
     "Optional": ("input", "type"),
     # "a permutation": no text counts axes of it from the back
@@ -51,7 +53,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # one number an axis; the extents that come of them are positive
     "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),
     # positions that are not finite
-    "DeformConv": ("data:offset", "data:X", "W"),
+    "DeformConv": ("data:*", "W"),
     "GridSample": ("data:grid",),
     "RoiAlign": ("data:X", "data:rois"),
     "AffineGrid": ("data:theta",),

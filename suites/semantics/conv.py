@@ -26,7 +26,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
-from harness.tolerance import Context
+from harness.tolerance import Context, unit
 from suites.semantics.bounds import overflows
 from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred, largest
@@ -57,12 +57,41 @@ def _terms_transposed(ctx: Context) -> float:
     return float(w.shape[0] // max(1, groups) * product(w.shape[2:]) + 1)
 
 
+def _rounded(y: Array, like: Array) -> Array:
+    """A wide result as the type of ``like`` holds it: what overflows there is infinite."""
+    return np.asarray(native.convert(np.asarray(y, np.float64), like.dtype), np.float64)
+
+
 def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    """0 * inf: whether padding takes part in the products."""
-    w = inputs["w"]
-    if of(w).kind == "f" and not np.isfinite(w.astype(np.float64)).all():
-        return "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
-    return None
+    """0 * inf: whether padding takes part in the products.  Open are elements where that shows, to either reading."""
+    x, w = inputs["x"], inputs["w"]
+    if of(w).kind != "f" or np.isfinite(w.astype(np.float64)).all():
+        return None
+    g = geometry(x.shape[2:], w.shape[2:], params["strides"], params["dilations"], params["pads"], params["padding"])
+    if min(g.pads, default=0) < 0:
+        return None
+    multiplied, skipped = _taps(x, w, inputs.get("b"), g, int(params["groups"]))
+    why = "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
+    return underspecified(why, np.isnan(multiplied) & ~np.isnan(skipped), multiplied, skipped)
+
+
+def _taps(x: Array, w: Array, b: Array | None, g: Object, groups: int) -> tuple[Array, Array]:
+    """A convolution tap by tap: with zeros of the padding multiplied, and with those products left out."""
+    n, m = x.ndim - 2, w.shape[0]
+    margin = [(0, 0), (0, 0), *zip(g.pads[:n], g.pads[n:])]
+    wide, real = np.pad(x.astype(np.float64), margin), np.pad(np.ones(x.shape[2:], bool), margin[2:])
+    sizes = [(d - (k - 1) * e - 1) // s + 1 for d, k, e, s in zip(real.shape, w.shape[2:], g.dilations, g.strides)]
+    filters = w.astype(np.float64).reshape(groups, m // groups, w.shape[1], *w.shape[2:])
+    out = np.zeros((2, x.shape[0], m, *sizes))
+    if b is not None:
+        out += b.astype(np.float64).reshape(-1, *[1] * n)
+    for tap in np.ndindex(*w.shape[2:]):
+        at = tuple(slice(t * e, t * e + (o - 1) * s + 1, s) for t, e, o, s in zip(tap, g.dilations, sizes, g.strides))
+        cells = wide[(slice(None), slice(None), *at)].reshape(x.shape[0], groups, w.shape[1], *sizes)
+        part = np.einsum("ngc...,gmc->ngm...", cells, filters[(..., *tap)]).reshape(out.shape[1:])
+        out[0] += part
+        out[1] += np.where(real[at], part, 0.0)
+    return _rounded(out[0], x), _rounded(out[1], x)
 
 
 def _negative_padding(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -286,20 +315,21 @@ def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     if p.get("odd") != "upper_begin" or not (p["padding"].startswith("same") or p.get("output_shape")):
         return None
     n = x.ndim - 2
-    *_, pads, _ = transposed_geometry(
-        x.shape[2:],
-        w.shape[2:],
-        p["strides"],
-        p["dilations"],
-        p["pads"],
-        p["padding"],
-        p["output_padding"],
-        p["output_shape"],
-        False,
-    )
-    if any(a != b for a, b in zip(pads[:n], pads[n:])):
-        return "an odd total padding: equations and attribute text of ConvTranspose-1 disagree"
-    return None
+    more = (p["strides"], p["dilations"], p["pads"], p["padding"], p["output_padding"], p["output_shape"])
+    begin, end = (transposed_geometry(x.shape[2:], w.shape[2:], *more, at_end) for at_end in (False, True))
+    if all(a == b for a, b in zip(begin[2][:n], begin[2][n:])):
+        return None
+
+    def result(g: Object, a: Array, f: Array, b: Array | None) -> Array:
+        return _rounded(native.conv_transpose(a, f, b, g[0], g[1], g[2], p["groups"], sizes=g[3]), x)
+
+    b = inputs.get("b")
+    terms = w.shape[0] // max(1, p["groups"]) * product(w.shape[2:]) + 8
+    sizes = [result(g, np.abs(x), np.abs(w), None if b is None else np.abs(b)) for g in (begin, end)]
+    finite = [np.where(np.isfinite(y), y, 0.0) for y in sizes]
+    within = terms * unit(of(x)) * np.maximum(*finite)
+    why = "an odd total padding: equations and attribute text of ConvTranspose-1 disagree"
+    return underspecified(why, np.True_, *(result(g, x, w, b) for g in (begin, end)), within=within)
 
 
 def _the_conv_transpose() -> Semantics:

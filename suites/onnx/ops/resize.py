@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Build, Call, Checks, Codec, Draw, Fn, Map, Sampling, Slotted, Spelling, T
+from harness.core.dtypes import of
+from harness.declare import Build, Call, Checks, Codec, Draw, Fn, Map, Sampling, Slotted, Spelling, T, underspecified
+from harness.tolerance import unit
+from harness.tolerance.underspecified import gathered
 from suites.onnx import op
 from suites.semantics import resize as s
 
@@ -53,6 +56,9 @@ _NAMES: dict[str, Any] = {
 _OLD: dict[str, Any] = {"coordinates": "asymmetric", "nearest": "floor"}
 
 
+_RULES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel")  # those of Resize-11
+
+
 def _unstated(call: Call) -> str | None:
     """A factor that is not whole: what coordinates that gives, nobody says before version 11."""
     scales = call.inputs.get("scales")
@@ -60,9 +66,29 @@ def _unstated(call: Call) -> str | None:
         factors = [call.attr("height_scale"), call.attr("width_scale")]
     else:
         factors = call.attr("scales") if scales is None else scales.tolist()
-    if any(f != int(f) for f in factors or ()):
-        return "a broken factor: no rule for coordinates is stated before version 11"
-    return s.resize.underspecified(*call.version.decode(call))
+    tensors, params = call.version.decode(call)
+    if not any(f != int(f) for f in factors or ()):
+        return s.resize.underspecified(tensors, params)
+    x, mode = tensors["x"], params["mode"]
+    rules = [(c, n) for c in _RULES for n in (s.NEAREST if mode == "nearest" else ("floor",))]
+    readings = [s.resize(**tensors, **{**params, "coordinates": c, "nearest": n}) for c, n in rules]
+    whole = {**params, "scales": None, "sizes": readings[0].shape}  # the factor of the extents, rounded as they are
+    readings += [s.resize(**tensors, **{**whole, "coordinates": c, "nearest": n}) for c, n in rules]
+    if mode == "nearest":  # the first implementation: to the element before where it grows, after where it shrinks
+        both = [tuple(f if (f >= 1) is grows else 1.0 for f in params["scales"]) for grows in (True, False)]
+        grown = s.resize(x, **{**params, "scales": both[0], "coordinates": "asymmetric", "nearest": "floor"})
+        then = {**params, "scales": both[1], "coordinates": "asymmetric", "nearest": "ceil"}
+        readings.append(s.resize(np.asarray(grown).astype(x.dtype), **then))
+    within = 0.0 if mode == "nearest" else 1.0 if x.dtype.kind in "iu" else _blur(x)
+    why = "a broken factor: no rule for coordinates is stated before version 11"
+    return gathered(s.resize.underspecified(tensors, params), underspecified(why, np.True_, *readings, within=within))
+
+
+def _blur(x: np.ndarray) -> float:
+    """How far apart two ways to interpolate elements of ``x`` may end."""
+    wide = np.abs(x.astype(np.float64))
+    finite = wide[np.isfinite(wide)]
+    return 64 * unit(of(x)) * float(finite.max(initial=0.0))
 
 
 op("Resize", s.resize, Spelling(x="X", scales=Given("scales"), fixed=_OLD), Checks(ambiguous=_unstated), until=10)
