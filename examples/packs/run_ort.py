@@ -19,7 +19,7 @@ GAPS = (
     "NOT_IMPLEMENTED",
     "Could not find an implementation",
     "is not currently registered or supported",
-    "No Op registered",
+    "is not a registered",
 )
 NARROW = (
     "bfloat16",
@@ -71,7 +71,7 @@ def status(file, case, results):
         outputs = run(file, case)
         np.savez(results / f"{case['id']}.npz", **outputs)
         return None if outputs else "value"  # an empty sequence leaves nothing to store
-    except (KeyError, TypeError) as e:  # a type or a container that this script does not feed
+    except (AttributeError, KeyError, TypeError) as e:  # a type or a container that this script does not feed
         return {"status": "unsupported", "message": f"run_ort.py: {type(e).__name__}: {e}"}
     except Exception as e:
         return {"status": "unsupported" if any(g in str(e) for g in GAPS) else "rejected", "message": str(e)}
@@ -86,7 +86,10 @@ for file in sorted(pack.glob("cases/*/case.json")):
         told.write_text(json.dumps(status(file, case, results)))
         os._exit(0)
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    found = "timed_out" if ended == -signal.SIGALRM else "crashed" if ended else json.loads(told.read_text())
+    found = json.loads(told.read_text()) if not ended else "timed_out"
+    if ended and ended != -signal.SIGALRM:
+        how = f"killed by {signal.Signals(-ended).name}" if ended < 0 else f"exited with code {ended}"
+        found = {"status": "crashed", "message": how}
     statuses.update({case["id"]: found} if found else {})
 told = {"format": "opconform-results-1", "pack": hashlib.sha256((pack / "manifest.json").read_bytes()).hexdigest(),
         "backend": {"name": "onnxruntime", "version": ort.__version__}, "statuses": statuses}  # fmt: skip
