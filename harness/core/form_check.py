@@ -6,8 +6,9 @@ place of it.  ``harness.core.forms`` lists the forms of instances and records.
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 
@@ -137,3 +138,23 @@ def fields(needed: Mapping[str, Form], others: Mapping[str, Form] | None = None,
 def later(name: Callable[[], Form]) -> Form:
     """A form that is defined further down: forms that hold themselves need one."""
     return lambda value: name()(value)
+
+
+def check_hooks(made: Any, base: type, own: Collection[str]) -> None:
+    """Raises TypeError for a public member of an object's class that is no hook of ``base``, or none of its form.
+
+    own: names of members that the class adds for itself."""
+    for cls in type(made).__mro__[: type(made).__mro__.index(base)]:
+        for name, value in vars(cls).items():
+            if name.startswith("_") or name in own:
+                continue
+            where = f"{base.__name__.lower()} {made.name or cls.__name__}: {cls.__name__}.{name}"
+            if not hasattr(base, name):
+                close = difflib.get_close_matches(name, [n for n in vars(base) if not n.startswith("_")], 1)
+                hint = f" (did you mean {close[0]}?)" if close else ""
+                raise TypeError(f"{where} is no hook of {base.__name__}{hint}; a member of its own stands in `own`")
+            default = vars(base)[name]
+            if callable(default) and not callable(value):
+                raise TypeError(f"{where}: expected a method, got {value!r}")
+            if isinstance(default, (bool, int, str, tuple)) and type(value) is not type(default):
+                raise TypeError(f"{where}: expected {type(default).__name__}, got {value!r}")

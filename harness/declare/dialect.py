@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, DType
 from harness.core.errors import UsageError
+from harness.core.form_check import check_hooks
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare.codec import Call
@@ -36,8 +36,7 @@ class Dialect:
     """An operator set: its schema, its entries, and the hooks that its suite overrides.
 
     Each hook is a field or a method of this class, with its default.  A subclass says in ``own`` which public members
-    it adds.  Another member that is no hook, or a field of another type, is a TypeError when the dialect is made: a
-    hook with a wrong name would be ignored in silence.
+    it adds.  Another member that is no hook, or a field of another type, is a TypeError when the dialect is made.
     """
 
     name: str = ""
@@ -81,33 +80,16 @@ class Dialect:
     has_booleans: bool = True
     """Has it boolean attributes, or integers for them?"""
     asks_paths: bool = False
-    """Is each instance asked what computed it, where others are asked now and then?"""
+    """Is each instance asked what computed it?"""
     own: frozenset[str] = frozenset()
     """Public members that a subclass adds, for its own suite."""
 
     def __init__(self, package: str) -> None:
         """package: import path of the suite; its sub-package ``ops`` holds the entries."""
-        self._check_hooks()
+        check_hooks(self, Dialect, self.own)
         self.package = package
         self.entries: list[Entry] = []
         self._loaded = False
-
-    def _check_hooks(self) -> None:
-        """Raises TypeError for a member that is no hook, or that is none of its form."""
-        for cls in type(self).__mro__[: type(self).__mro__.index(Dialect)]:
-            for name, value in vars(cls).items():
-                if name.startswith("_") or name in self.own:
-                    continue
-                where = f"dialect {self.name or cls.__name__}: {cls.__name__}.{name}"
-                if not hasattr(Dialect, name):
-                    close = difflib.get_close_matches(name, [n for n in vars(Dialect) if not n.startswith("_")], 1)
-                    hint = f" (did you mean {close[0]}?)" if close else ""
-                    raise TypeError(f"{where} is no hook of Dialect{hint}; a member of its own stands in `own`")
-                default = vars(Dialect)[name]
-                if callable(default) and not callable(value):
-                    raise TypeError(f"{where}: expected a method, got {value!r}")
-                if isinstance(default, (bool, int, str, tuple)) and type(value) is not type(default):
-                    raise TypeError(f"{where}: expected {type(default).__name__}, got {value!r}")
 
     # -- declaring
 
@@ -251,12 +233,11 @@ class Dialect:
         return inst
 
     def own_goals(self, version: OpVersion) -> tuple[str, ...]:
-        """Reach goals of the dialect's own: labels that some instance must bear."""
+        """Reach goals of the dialect's own."""
         return ()
 
     def labels(self, inst: Instance) -> tuple[str, ...]:
-        """What the dialect says of an instance beyond its attributes and operands: reach goals, and what computed it is
-        counted for each."""
+        """Of an instance, the goals among these that it meets; what computed it is counted for each."""
         return ()
 
     def reruns(self, inst: Instance, index: int) -> bool:
