@@ -251,7 +251,7 @@ def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
     edge = _edges(version, d, inst, a.name)
     if a.type == "ints" and not isinstance(old, list):
         return None
-    new = edge() if a.type == "int" else _list(d, inst, old, edge)
+    new: Any = edge() if a.type == "int" else _list(d, inst, old, edge)
     if a.type == "ints" and len(new) != len(old) and _one_an_axis(version, a.name):
         return None
     return replace(inst, attrs={**inst.attrs, a.name: new}) if new != old else None

@@ -87,8 +87,10 @@ def _taps(x: Array, w: Array, b: Array | None, g: Object, groups: int) -> tuple[
         out += b.astype(np.float64).reshape(-1, *[1] * n)
     for tap in np.ndindex(*w.shape[2:]):
         at = tuple(slice(t * e, t * e + (o - 1) * s + 1, s) for t, e, o, s in zip(tap, g.dilations, sizes, g.strides))
-        cells = wide[(slice(None), slice(None), *at)].reshape(x.shape[0], groups, w.shape[1], *sizes)
-        part = np.einsum("ngc...,gmc->ngm...", cells, filters[(..., *tap)]).reshape(out.shape[1:])
+        everywhere: Object = (slice(None), slice(None), *at)
+        one: Object = (slice(None), slice(None), slice(None), *tap)
+        cells = wide[everywhere].reshape(x.shape[0], groups, w.shape[1], *sizes)
+        part = np.einsum("ngc...,gmc->ngm...", cells, np.asarray(filters[one])).reshape(out.shape[1:])
         out[0] += part
         out[1] += np.where(real[at], part, 0.0)
     return _rounded(out[0], x), _rounded(out[1], x)
