@@ -40,7 +40,7 @@ def _may(a: Arg, integers: bool) -> bool:
 
 
 def _values(d: Draw, a: Arg) -> list[Any]:
-    plain = _PLAIN if a.dtype.kind == "f" else _WHOLE
+    plain = _PLAIN if a.dtype.kind == "f" else tuple(min(x, int_range(a.dtype)[1]) for x in _WHOLE)
     size, start = math.prod(a.shape), d.int(0, len(plain) - 1)
     out = [plain[(start + i) % len(plain)] for i in range(size)]
     specials = _specials(a.dtype)
