@@ -73,8 +73,9 @@ class Fold(_Base):
         dtype = {i[0]: i[1] for i in h["inputs"]}
         for name, args, _ in h["ops"]:
             if name == "matmul":
-                kinds = {dtype.get(r.get("v")) or h["consts"][r["c"]][0] for r in map(args.get, ("x", "y")) if r}
-                if len(kinds) > 1:
+                given = [r for r in map(args.get, ("x", "y")) if r]
+                kinds = {dtype.get(r["v"]) if "v" in r else h["consts"][r["c"]][0] for r in given}
+                if len(kinds - {None}) > 1:  # of the result of another op nothing is known here
                     raise Unsupported("mixed types need one constant operand, and folding makes both constant")
         known: tuple[dict[Any, int] | None, ...] = (None, {})  # which extents are
         early = [_early(h, consts, symbols) for symbols in known] if h["inputs"] else []
