@@ -26,6 +26,7 @@ from harness.workers.wire import Job, JobResult, Root, Task
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
 EVENTS = 500  # remarks kept
+GROWTH = 256 << 20  # bytes that a process may grow by
 LOOK = 0.25  # seconds between looks at whether the process is still there
 STARTS = 3  # times in a row that no process could be had, after which nobody tries
 TRIM = 64  # frames after which the runtime's chatter is looked at
@@ -36,15 +37,14 @@ class BackendHandle:
     """One backend with one serving process, started when first needed.
 
     deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
-    recycle: a fresh process after so many tasks, or as many as the backend asks for.  rss_limit: or above so much
-    resident memory.
-    declared: what the backend declares, None before its first start.
+    recycle: a fresh process after so many tasks, or as many as the backend asks for.  growth: or once resident memory
+    grew by so many bytes since its first answer.  declared: what the backend declares, None before its first start.
     beside: what its author should know of outputs that nobody asked for.  events: the latest remarks on deaths.
     stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
-    def __init__(self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, rss_limit: int = 2 << 30) -> None:
-        self.spec, self.deadline, self.recycle, self.rss_limit = spec, deadline, recycle, rss_limit
+    def __init__(self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, growth: int = GROWTH) -> None:
+        self.spec, self.deadline, self.recycle, self.growth = spec, deadline, recycle, growth
         self.name = spec.name
         self.beside = ""
         self.events: list[str] = []
@@ -57,7 +57,7 @@ class BackendHandle:
         self._flying: dict[int, deque[Task]] = {}  # frame number -> tasks not answered yet, in order
         self._ids = itertools.count(1)
         self._left = 0  # tasks until the process gives way to a fresh one
-        self.rss = 0
+        self.rss = self._young = 0  # bytes: now, and at the first answer of the process
         self._fresh = False  # a process that has not been asked anything yet
         self._watch = Watch(deadline)
         self._heard = self._looked = 0.0  # when it was last sent something or answered; when one looked for it
@@ -81,7 +81,7 @@ class BackendHandle:
 
     def another(self) -> BackendHandle:
         """A second handle of the same backend, which is known already: it need not start to be asked who it is."""
-        out = type(self)(self.spec, deadline=self.deadline, recycle=self.recycle, rss_limit=self.rss_limit)
+        out = type(self)(self.spec, deadline=self.deadline, recycle=self.recycle, growth=self.growth)
         out.declared, out.name = self.info, self.name
         return out
 
@@ -228,7 +228,8 @@ class BackendHandle:
             self._send(tasks)
 
     def _stale(self) -> bool:
-        return self.channel is not None and (self._parts.spoilt or self._left <= 0 or self.rss > self.rss_limit)
+        worn = self._left <= 0 or self.rss - self._young > self.growth
+        return self.channel is not None and (self._parts.spoilt or worn)
 
     def _spawn(self) -> None:
         """Raises BackendError where it can be had no more."""
@@ -247,7 +248,7 @@ class BackendHandle:
             self._remark(f"{e}; started anew")
             self.channel, self.pid = self._anew().spawn()
         self._starts = 0
-        self._left, self.rss = min(self.recycle, self.info.recycle or self.recycle), 0
+        self._left, self.rss, self._young = min(self.recycle, self.info.recycle or self.recycle), 0, 0
         self._fresh = True
         self._parts.spoilt = False
         self.stats["spawns"] += 1
@@ -286,7 +287,7 @@ class BackendHandle:
         flying = self._flying.get(header["batch"])
         if flying is None:
             return
-        self.rss = header.get("rss", 0)
+        self.rss, self._young = header.get("rss", 0), self._young or header.get("rss", 0)
         for rows in wire.answered(flying, header, payload):
             task = flying.popleft()
             self._parts.served(task)

@@ -38,6 +38,7 @@ class Retyped(np.ndarray):
     tag = "i4 7"
 
 
+HOARD = []  # what a runtime does not give back
 LIES = {"short": Short, "vast": Vast, "retyped": Retyped}
 
 
@@ -86,6 +87,8 @@ class Toy:
     def one(self, do, xs):  # noqa: C901 - one branch for each thing that a backend may do
         if do == "segv":
             ctypes.string_at(0)
+        elif do == "hoard":
+            HOARD.append(b"x" * (1 << 20))
         elif do == "abort":
             sys.stderr.write("terminate called after throwing an instance of 'std::bad_thing'\n")
             os.abort()

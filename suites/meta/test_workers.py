@@ -515,6 +515,16 @@ def test_recycling_and_idle_death():
         check_values(r, ["add"])
 
 
+def test_a_process_that_hoards_memory_gives_way():
+    with handle(growth=16 << 20) as h:
+        for deed, spawns in (("add", 1), ("hoard", 4)):  # 1 MiB of a model; at most two frames fly beyond the limit
+            for _ in range(100):
+                for r in h.run([job_of([deed])]):
+                    check_values(r, [deed])
+            assert spawns <= h.stats["spawns"] <= 2 * spawns
+        assert h.rss - h._young < 24 << 20
+
+
 def test_a_backend_may_ask_for_short_lived_processes():
     with handle() as h:
         h.declared = replace(h.start(), recycle=7)
