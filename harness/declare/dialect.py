@@ -74,7 +74,7 @@ class Dialect:
     shares_tensors: bool = False
     """Does the builder give two inputs one tensor where the instance says so (``Instance.shared``)?"""
     draws_edges: bool = False
-    """Has one instance in a few a place moved to an edge, or special values in one operand (``declare.nearby``)?"""
+    """Has one instance in a few a place moved to an edge, or special values in one operand (``op_version.nearby``)?"""
     tells_omitted: bool = True
     """Can a model tell an attribute that is left out from its default spelled out?"""
     has_booleans: bool = True

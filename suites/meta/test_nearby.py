@@ -1,4 +1,4 @@
-"""Instances beside a drawn one (``harness.declare.nearby``): what is moved, what is not, and what is given up."""
+"""Instances beside a drawn one (``op_version.nearby``): what is moved, what is not, and what is given up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from harness.cases.case import fill
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
-from harness.declare import OpVersion, nearby, registry
+from harness.declare import OpVersion, registry
+from harness.declare.op_version import nearby
 from harness.generate.draw_engines import Prng
 
 ONNX = registry.dialect("onnx")

@@ -1,4 +1,4 @@
-"""What is not moved to an edge (``harness.declare.nearby``): operands and attributes with a domain
+"""What is not moved to an edge (``harness.declare.op_version.nearby``): operands and attributes with a domain
 of which no annotation tells; "shapes", "outputs"; "data:NAME" for the elements alone of an operand.
 
 Each line has the sentence that states the domain.  Elements stand here too where the text gives no value for what is

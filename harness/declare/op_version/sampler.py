@@ -14,7 +14,7 @@ from harness.core.dtypes import DType
 from harness.core.errors import UsageError
 from harness.core.instance import SAME, Arg, Instance
 from harness.declare.codec import Build, Slotted
-from harness.declare.nearby import at_edges
+from harness.declare.op_version.nearby import at_edges
 from harness.declare.op_version.resolved import Resolved
 from harness.generate.draw import Draw, DrawEngine, T
 
@@ -29,7 +29,7 @@ class Sampler(Resolved):
 
     def draw(self, engine: DrawEngine, opset: Any = None, edges: bool = True) -> Instance:
         """A valid instance.  opset: where the model is built; None draws one from the range, the ends favoured.  edges:
-        may a place be moved to an edge (``harness.declare.nearby``), where the dialect does that?"""
+        may a place be moved to an edge (``harness.declare.op_version.nearby``), where the dialect does that?"""
         if opset is None:
             r = self.opsets
             opset = r[(0, -1, engine.int(0, len(r) - 1))[engine.int(0, 2)]] if len(r) > 1 else r[0]
