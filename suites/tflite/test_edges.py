@@ -8,6 +8,7 @@ import pytest
 from harness.core.instance import Instance
 from harness.declare import Call, registry
 from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, rnn_error
 from suites.tflite.edges import MOST
 from suites.tflite.extents import LONG
@@ -95,3 +96,9 @@ def test_operands_of_many_axes_have_one_shape_and_do_not_broadcast() -> None:
     assert max(len(a) for a, _ in shapes) == TFLITE.max_rank
     assert all(a == b for a, b in shapes if max(len(a), len(b)) > 5)
     assert any(a != b for a, b in shapes)
+
+
+def test_the_quantised_filter_of_an_empty_batch_is_empty() -> None:
+    empty = [i for i in drawn("tflite/SVDF/3q") if i.tensor("input").shape[0] == 0]
+    assert empty
+    assert {TFLITE.evaluate(i, arrays_of(i))[0].value.shape[0] for i in empty} == {0}

@@ -135,7 +135,7 @@ def _svdf(
     **_: Object,
 ) -> Array:
     seen = _memory(x, features, xq, fq, sq) * newest(centred(times, tq), calls).sum(-1)
-    acc = seen.reshape(len(x), -1, rank).sum(-1) + (0 if b is None else b)
+    acc = seen.reshape(len(x), len(features) // rank, rank).sum(-1) + (0 if b is None else b)
     return acc * (sq["scale"][0] * tq["scale"][0] / oq["scale"][0]) + oq["zero_point"][0]
 
 
