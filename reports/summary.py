@@ -67,6 +67,7 @@ class Summary:
     gaps: Counter[str] = field(default_factory=Counter)
     causes: list[dict[str, Any]] = field(default_factory=list)
     cut: bool = False
+    partial: bool = False  # some shards of the run are not among the records
 
     @property
     def totals(self) -> dict[str, int]:
@@ -104,8 +105,9 @@ class Summary:
 
     @property
     def nothing_judged(self) -> str:
-        """Why nothing was judged, in words; empty where something was."""
-        if self.judged or self.undecided:
+        """Why nothing was judged, in words; empty where something was, and of a shard without op versions: the whole
+        run tells."""
+        if self.judged or self.undecided or (self.partial and not self.totals):
             return ""
         told = ", ".join(f"{n:,} {v}" for v, n in self.unjudged.items())
         if told:
@@ -454,6 +456,7 @@ class _Reader:
                 s.cases.append(case)
         for n, met in self.shards.values():
             if len(met) < n:
+                s.partial = True
                 s.notes.append(f"of a run in {n} shards these records hold {' '.join(map(str, sorted(met)))} alone")
         if self.repeated:
             s.notes.append(f"{self.repeated} batches were recorded more than once; counted once")

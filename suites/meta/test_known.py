@@ -356,7 +356,7 @@ def test_what_was_not_replayed_or_shows_elsewhere_is_not_called_gone(tmp_path):
 def test_a_run_of_some_ops_on_a_named_backend_tells_what_is_gone(tmp_path, monkeypatch, ops, told):
     inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
     led = ledger(tmp_path, BASE + f"instance = '{json.dumps(inst.to_json())}'")
-    monkeypatch.setattr(session, "load_ledger", lambda backends: led)
+    monkeypatch.setattr(session, "load_ledger", lambda backends, own=(): led)
     plan = session.Plan(Selection(("onnx",), ops=ops, opset=14), ["onnxruntime"], out=tmp_path / "run", cases=1)
     assert session.run(plan).unused == told
 
