@@ -81,11 +81,11 @@ def test_words_of_a_backend_are_one_line_and_rule_no_terminal():
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
-def test_what_makes_no_claim_about_invalid_models_is_not_blamed_for_them():
+def test_what_makes_no_claim_about_invalid_models_is_not_asked_for_them():
     v = toy.versions["toy/Add/1"]
     drawn = (draw_case(v, v.opsets[-1], 0, i) for i in range(64))
     invalid = [c for c in drawn if c.inst.rule is not None]
     with backends.create("suites.meta.rude_backends:Trusting") as handle:
-        found = {j.verdict for j in Engine([handle]).judge(invalid)}
+        found = list(Engine([handle]).judge(invalid))
     assert invalid
-    assert found == {Verdict.UNSUPPORTED}
+    assert found == []  # `validates` is a claim: what is not claimed is not asked

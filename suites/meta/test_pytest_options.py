@@ -30,7 +30,7 @@ def run(*args: str) -> tuple[int, str]:
         (["--evidence", "/dev/null"], "--evidence: cannot write below /dev/null"),
         (
             ["--backend", "nobody"],
-            "ERROR: --backend: unknown backend 'nobody', expected module:Class, exec:COMMAND or one of ",
+            "ERROR: --backend: unknown backend 'nobody', expected module:Class, exec:COMMAND, ep:PROVIDER or one of ",
         ),
         (["--backend", "suites.meta.bad_backends:NotABackend"], "NotABackend has no 'version'"),
     ],
