@@ -10,8 +10,8 @@ the entry.  A dialect is a run of its own, so seconds count from the start of it
 
 It prints, for each dialect and for all: the entries that apply, the share met within the default run (the default
 number of cases of each op version), the median CPU seconds over all entries (one never met counts as infinite), and
-the ids that were not met.  ``--rounds N`` goes on for N times the default number of cases.  ``--invalid`` compares
-shares of instances that break a rule: 0 for none, else the default.
+the ids that were not met.  ``--rounds N`` goes on for N times the default number of cases.  ``--invalid``:
+0 draws no instances that break a rule, any other number draws them as by default.
 
 Several numbers of ``--draws`` or ``--invalid`` are compared by how many entries each meets in the CPU seconds that the
 first setting takes for its whole run.
@@ -20,8 +20,7 @@ Measured with seed 1, the default backends (ONNX Runtime 1.32.0, LiteRT 2.3.0, c
 each op version: 396 of 559 entries met within the default run (71 %), median 23.9 CPU seconds, 251 CPU seconds in all.
 By dialect: onnx 229 of 324, 45 s; mil 62 of 88, 78 s.  The machine was shared, so the seconds are upper bounds.
 
-An entry of which no instance can be drawn for these backends counts as not met.  An entry is out of the count where a
-backend does not take its saved instance at all: only a replay would find that out, so the count is an upper bound.
+An entry of which no instance can be drawn for these backends counts as not met.
 """
 
 from __future__ import annotations
