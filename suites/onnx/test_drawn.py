@@ -94,8 +94,6 @@ NEVER = {
     "QuantizeLinear/*": {"T[12]: i32": "a division in the type of the scale: no rounding of whole numbers is named"},
     "Gradient/1": {"T1: *": "there are no gradients of integers; complex ones need a convention"},
     "Multinomial/*": {"sample_size left out": "a distribution is not told from one sample"},
-    "[GL][RS]*/*": {"hidden_size left out": SILENT, "output_sequence left out": "the first output would be absent"},
-    "RNN/*": {"hidden_size left out": SILENT, "output_sequence left out": "the first output would be absent"},
     "OptimizedRNN/1": {"hidden_size left out": SILENT},
     "Reshape/1": {"shape left out": SILENT},
     "RegexFullMatch/20": {"pattern left out": SILENT},

@@ -27,7 +27,7 @@ class Recurrence(Slotted):
         super().encode(value, b)
         if not b.draw.chance(8):
             b.attrs["hidden_size"] = value.shape[-1]
-        if "output_sequence" in b.version.schema.attrs:  # version 1 gives the whole sequence only on demand
+        if "output_sequence" in b.version.schema.attrs:  # "Y ... is optional if `output_sequence` is 0"
             b.attrs["output_sequence"] = 1
 
 
