@@ -16,7 +16,7 @@ import onnx
 import pytest
 from onnx import inliner
 
-from harness.core.errors import OpconformError
+from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Arg, Instance
 from harness.declare import Expected, OpVersion
 from harness.generate.draw_engines import Prng, case_seed
@@ -27,6 +27,11 @@ from suites.onnx.test_schema import tomllib
 _FILE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "bodies.toml").read_text())
 ON_BACKENDS: dict[str, dict[str, dict[str, str | dict[str, str]]]] = _FILE.pop("backends", {})
 LISTED: dict[str, dict[str, str]] = _FILE
+# Rules of a node in a body, by op version, that some instances of the op break: for those the body says nothing.
+BROKEN: dict[str, str] = {
+    # the body reshapes to [0, 0, -1], and of a batch or a class of no element no extent can be inferred
+    "onnx/SoftmaxCrossEntropyLoss/12": "zero-against-inferred",
+}
 SLACK = 8  # how many of our bounds the body may be off: it rounds after every step
 
 
@@ -99,7 +104,19 @@ def expanded_cases(v: OpVersion, n: int) -> Iterator[tuple[str, bytes, list[Expe
         if body is None:
             continue
         fed = {n: arrays[s] if k is None else arrays[s][k] for n, s, k in model.inputs[0]}
-        yield notation.text(inst), body, expected, fed, model.outputs[0]
+        if not says_nothing(v, body, fed):
+            yield notation.text(inst), body, expected, fed, model.outputs[0]
+
+
+def says_nothing(v: OpVersion, body: bytes, fed: dict[str, Any]) -> bool:
+    """Does a node of the body break the rule that ``BROKEN`` names for the op version?"""
+    if v.key not in BROKEN:
+        return False
+    try:
+        dialect.run_model(body, fed)
+    except RuleError as e:
+        return e.rule == BROKEN[v.key]
+    return False
 
 
 def differences(v: OpVersion, n: int) -> tuple[int, list[str]]:
