@@ -186,40 +186,16 @@ function pathTable(keys) {
     "details",
     { class: "card", open: true, id: "paths" },
     h("summary", {}, "Paths that ran, of the instances whose backend was asked"),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "data" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["op version", "backend", "paths", "never tested"].map((t) => h("th", { scope: "col" }, t)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          shown.map((r) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, r.key),
-              h("td", {}, r.b),
-              h("td", {}, r.taken.map(([path, n]) => `${path} ${whole(n)}`).join(", ") || "–"),
-              h("td", {}, r.never.map(([, , kind]) => kind).join(", ")),
-            ),
-          ),
-        ),
-      ),
+    dataTable(
+      ["op version", "backend", "paths", "never tested"],
+      shown.map((r) => [
+        r.key,
+        r.b,
+        r.taken.map(([path, n]) => `${path} ${whole(n)}`).join(", ") || "–",
+        r.never.map(([, , kind]) => kind).join(", "),
+      ]),
     ),
-    rows.length > shown.length
-      ? h("p", { class: "dim" }, `and ${whole(rows.length - shown.length)} more, in report.json`)
-      : null,
+    andMore(rows.length - shown.length),
   );
 }
 
@@ -233,46 +209,18 @@ function labelTable(keys) {
     "details",
     { class: "card", id: "labels" },
     h("summary", {}, "Programs by how they were respelt, and the paths that they took"),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "data" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["op version", "label", "backend", "paths"].map((t) => h("th", { scope: "col" }, t)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          shown.map((r) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, r.key),
-              h("td", {}, r.label),
-              h("td", {}, r.backend),
-              h(
-                "td",
-                {},
-                Object.entries(r.paths)
-                  .map(([path, n]) => `${path} ${whole(n)}`)
-                  .join(", "),
-              ),
-            ),
-          ),
-        ),
-      ),
+    dataTable(
+      ["op version", "label", "backend", "paths"],
+      shown.map((r) => [
+        r.key,
+        r.label,
+        r.backend,
+        Object.entries(r.paths)
+          .map(([path, n]) => `${path} ${whole(n)}`)
+          .join(", "),
+      ]),
     ),
-    rows.length > shown.length
-      ? h("p", { class: "dim" }, `and ${whole(rows.length - shown.length)} more, in report.json`)
-      : null,
+    andMore(rows.length - shown.length),
   );
 }
 

@@ -158,3 +158,38 @@ class VirtualList {
     this.draw();
   }
 }
+
+/** A table of data: the first cell of each row is its head. */
+const dataTable = (heads, rows) =>
+  h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      { class: "data" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((t) => h("th", { scope: "col" }, t)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(([head, ...cells]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, head),
+            cells.map((c) => h("td", {}, c)),
+          ),
+        ),
+      ),
+    ),
+  );
+
+/** What a list that was cut leaves out. */
+const andMore = (n) => (n > 0 ? h("p", { class: "dim" }, `and ${whole(n)} more, in report.json`) : null);
