@@ -1,6 +1,6 @@
 // What onnxruntime-node and onnxruntime-web have in common: an ort module -> a runner.
 
-import { Unsupported, serve } from "./protocol.mjs";
+import { serve, Unsupported } from "./protocol.mjs";
 
 // opconform's name of an element type -> that of onnxruntime-common, the typed array that holds it
 const TYPES = {

@@ -10,8 +10,7 @@ node by node before it counts (``harness.engine.attribution``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,25 +18,11 @@ from harness.core.dtypes import int_range, of
 from harness.core.instance import Graph
 from harness.core.quiet import quiet
 from harness.declare import Context, Expected
-from harness.tolerance import Composed, ulp, widened
+from harness.tolerance import Propagated, propagated, ulp, widened
 from suites.programs import Language
 
 ROOM = 4.0  # times its own error that each result is moved
 PATTERNS = 4  # of random signs, each with its opposite, besides those with one sign throughout
-
-
-@dataclass(frozen=True, eq=False)
-class Propagated(Composed):
-    """As ``Composed``, for integers and booleans too."""
-
-    name: ClassVar[str] = "PROPAGATED"
-    moves_integers: ClassVar[bool] = True
-
-    def bound(self, ctx: Context) -> Any:
-        return self._bound(ctx)
-
-    def screen(self, ctx: Context) -> Any:
-        return 0.5 * ctx.ulp if ctx.out.kind in "fc" else 0.0
 
 
 class GraphLanguage(Language):
@@ -51,7 +36,7 @@ class GraphLanguage(Language):
             find = lambda: self.carried(call.attrs["program"], call.inputs["inputs"], call.opset)  # noqa: E731
             return ctx.once("carried", find)[k]
 
-        return Propagated("the errors of all nodes at once, carried to the outputs", fn=bound)
+        return propagated(bound, "the errors of all nodes at once, carried to the outputs")
 
     def expected_of(self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         """All values by name; ``given`` stands in place of what the reference computes."""

@@ -11,7 +11,7 @@ from harness.core.errors import OpconformError
 from harness.core.instance import SAME, Arg, Graph, Instance
 from harness.core.quiet import quiet
 from harness.declare import Call, Checks, Dialect, Draw, Evaluation, Expected, OpSchema, OpVersion, Sampling
-from harness.declare.interpreter import call_of_node
+from harness.declare.interpreter import Watch, call_of_node
 from suites.graphs.bounds import GraphLanguage, expected_at
 from suites.graphs.draw import Kind, drawn
 from suites.graphs.pool import Pool, pool
@@ -99,6 +99,12 @@ class GraphDialect(ProgramDialect):
     def node_attrs(self, version: OpVersion, inst: Instance) -> dict[str, Any]:
         """Further attributes of the node that an instance becomes."""
         return {}
+
+    def parse(self, data: Any) -> Graph:
+        return self.base.parse(data)
+
+    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
+        return self.base.run_model(model, inputs, watch)
 
     @cached_property
     def schemas(self) -> list[OpSchema]:

@@ -9,7 +9,6 @@ from harness.core.dtypes import BY_NAME, F16, F32, I32, DType
 from harness.core.instance import Graph, Instance, Node
 from harness.core.outcome import Model
 from harness.declare import OpVersion
-from harness.declare.interpreter import Watch
 from suites.graphs import GraphDialect, Kind
 from suites.mil import dialect as mil
 from suites.mil import notation
@@ -62,12 +61,6 @@ class MilGraphs(GraphDialect):
 
     def notation(self, inst: Instance) -> str:
         return notation.program(inst.attrs["program"], inst.tensors("inputs"), inst.opset)
-
-    def parse(self, data: Any) -> Graph:
-        return mil.parse(data)
-
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        return mil.run_model(model, inputs, watch)
 
 
 dialect = MilGraphs("suites.mil_graphs", mil, KINDS, ELEMENTS)

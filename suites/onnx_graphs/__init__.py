@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from harness.core.dtypes import BF16, F16, F32, F64, I32, I64
-from harness.core.instance import Graph, Instance
-from harness.core.outcome import Model
-from harness.declare import OpVersion, Results
-from harness.declare.interpreter import Watch
+from harness.declare import OpVersion
 from suites.graphs import GraphDialect, Kind
 from suites.onnx import dialect as onnx
-from suites.rewrites.build import build, text
+from suites.rewrites.written import OnnxPrograms
 
 TYPES = (*(F32,) * 24, F64, F64, F16, F16, I32, I64, I64, BF16)
 BY_DATA = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
@@ -24,34 +18,14 @@ KINDS = {
 ELEMENTS = ("f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool")
 
 
-class OnnxGraphs(GraphDialect):
+class OnnxGraphs(OnnxPrograms, GraphDialect):
     name = "onnx-graphs"
     title = "Random graphs of ONNX ops"
-    format = "onnx"
     opsets = tuple(o for o in onnx.opsets if o >= 7)
-    extension = ".onnx"
-    declares_results = True
 
     def leave(self, version: OpVersion) -> bool:
         """Constants, which are drawn as such, and BitCast: no bound holds for the parts of a float that may be off."""
         return version.op in ("Constant", "BitCast")
-
-    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        return self.build_declared(instances, arrays, ())
-
-    def build_declared(
-        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
-    ) -> Model:
-        return build(self.alone(instances), results[0] if results else ())
-
-    def notation(self, inst: Instance) -> str:
-        return text(inst)
-
-    def parse(self, data: Any) -> Graph:
-        return onnx.parse(data)
-
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        return onnx.run_model(model, inputs, watch)
 
 
 dialect = OnnxGraphs("suites.onnx_graphs", onnx, KINDS, ELEMENTS)

@@ -11,27 +11,23 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from harness.core.instance import Graph, Instance
-from harness.core.outcome import Model
-from harness.declare import OpSchema, Results
+from harness.core.instance import Graph
+from harness.declare import OpSchema
 from harness.declare.interpreter import Watch
 from suites.onnx import dialect as onnx
-from suites.programs import Make, ProgramDialect, program_schema
-from suites.rewrites.build import build, text
+from suites.programs import Make, program_schema
 from suites.rewrites.program import LANGUAGE, error_classes
 from suites.rewrites.words import WORDS
+from suites.rewrites.written import OnnxPrograms
 
 TYPES = {"T": ("f32", "f16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "bool")}
 OPSETS = tuple(o for o in onnx.opsets if o >= 13)  # axes of Squeeze and ReduceSum are operands since
 
 
-class Rewrites(ProgramDialect):
+class Rewrites(OnnxPrograms):
     name = "rewrites"
     title = "ONNX programs that optimisers rewrite"
-    format = "onnx"
     opsets = OPSETS
-    extension = ".onnx"
-    declares_results = True
 
     def __init__(self, package: str) -> None:
         super().__init__(package, LANGUAGE, WORDS)
@@ -46,17 +42,6 @@ class Rewrites(ProgramDialect):
     @cached_property
     def schemas(self) -> list[OpSchema]:
         return [program_schema(name, since, OPSETS[-1], TYPES) for name, since in self._since.items()]
-
-    def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
-        return self.build_declared(instances, arrays, ())
-
-    def build_declared(
-        self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]], results: Sequence[Results]
-    ) -> Model:
-        return build(self.alone(instances), results[0] if results else ())
-
-    def notation(self, inst: Instance) -> str:
-        return text(inst)
 
     def parse(self, data: Any) -> Graph:
         return onnx.parse(data)

@@ -10,7 +10,6 @@ from harness.core.dtypes import F32, I32, I64, of
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import OpVersion
-from harness.declare.interpreter import Watch
 from suites.graphs import GraphDialect, Kind
 from suites.tflite import dialect as tflite
 from suites.tflite.builder import build_graph
@@ -54,12 +53,6 @@ class TfLiteGraphs(GraphDialect):
         g = whole(inst)
         told = [f"// %{n}: {of(c)}{list(c.shape)} {c.ravel()[:16].tolist()}" for n, c in g.consts.items()]
         return "\n".join([*told, *function("main", replace(g, consts={}))])
-
-    def parse(self, data: Any) -> Graph:
-        return tflite.parse(data)
-
-    def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
-        return tflite.run_model(model, inputs, watch)
 
 
 dialect = TfLiteGraphs("suites.tflite_graphs", tflite, KINDS, ELEMENTS)
