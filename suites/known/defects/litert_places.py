@@ -221,14 +221,14 @@ def _of_its_shape(due: np.ndarray) -> Such:
 
 
 def other_sequences_anywhere(g: Given) -> Outputs:
-    """All rows but those of the first sequence are anything, and may have been written over them.  No infinity or NaN
-    comes where none is due in any row."""
+    """All rows but those of the first sequence are anything, and may have been written over them.  An output of which
+    all is finite when it is right is finite when it is wrong."""
 
     def bounded(due: np.ndarray) -> Such:
         return Such(lambda a: a.shape == due.shape and a.dtype == due.dtype and bool(np.isfinite(a).all()), due)
 
-    finite = all(np.isfinite(e.value).all() for e in g.expected)
-    return [bounded(e.value) if finite else _of_its_shape(e.value) for e in g.expected]
+    dues = [e.value for e in g.expected]
+    return [bounded(due) if np.isfinite(due).all() else _of_its_shape(due) for due in dues]
 
 
 def steps_run_once_per_step(g: Given) -> Outputs:
