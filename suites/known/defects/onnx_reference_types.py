@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.cases.case import Case
 from harness.core.dtypes import of
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.declare import registry
 from harness.ledger.defect_models import Given, Near, Turned
 from suites.known.defects.onnx_reference_windows import plain_maximum, windows_of_the_padded
@@ -186,25 +186,29 @@ def program_trains(g: Given) -> Outputs:
     for i, node in enumerate(program.nodes):
         if node.op != "BatchNormalization":
             continue
-        before = deepcopy(program)
-        before.nodes, before.outputs = before.nodes[:i], [node.inputs["X"]]
-        if node.inputs["X"] in program.consts:
-            x = program.consts[node.inputs["X"]]
-        elif node.inputs["X"] in (f"p{k}" for k in range(len(g["inputs"]))):
-            x = g["inputs"][int(node.inputs["X"].lstrip("p"))]
-        else:
-            told = g.reevaluate({"program": before}, outs=1)
-            if told is None:
-                return None
-            x = told[0].value
+        there = [_value_before(g, program, i, node.inputs[slot]) for slot in ("X", "mean", "var")]
+        known = [v for v in there if v is not None]
+        if len(known) < len(there):
+            return None
+        x, *held = known
         x = x.astype(np.float64)
         axes, kept = (0, *range(2, x.ndim)), node.attrs.get("momentum", 0.9)
-        for slot, value in (("mean", x.mean(axes)), ("var", x.var(axes))):
-            name = node.inputs[slot]
-            given = program.consts[name] if name in program.consts else g["inputs"][int(name.lstrip("p"))]
-            node.inputs[slot] = f"{node.inputs[slot]}_{i}_{slot}"
-            program.consts[node.inputs[slot]] = (kept * given + (1 - kept) * value).astype(given.dtype)
+        for slot, given, value in zip(("mean", "var"), held, (x.mean(axes), x.var(axes))):
+            name = f"{node.inputs[slot]}_{i}_{slot}"
+            node.inputs[slot], program.consts[name] = name, (kept * given + (1 - kept) * value).astype(given.dtype)
     return g.reevaluate({"program": program})
+
+
+def _value_before(g: Given, program: Graph, i: int, name: str) -> np.ndarray | None:
+    """A value of a program that is there before node ``i``: a constant, an input or the result of a node."""
+    if name in program.consts:
+        return program.consts[name]
+    if name in (inputs := {f"p{k}": x for k, x in enumerate(g["inputs"])}):
+        return inputs[name]
+    before = deepcopy(program)
+    before.nodes, before.outputs = before.nodes[:i], [name]
+    told = g.reevaluate({"program": before}, outs=1)
+    return told[0].value if told else None
 
 
 def program_pools(g: Given) -> Outputs:
