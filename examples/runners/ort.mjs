@@ -20,15 +20,16 @@ const TYPES = {
 };
 const NAMES = Object.fromEntries(Object.entries(TYPES).map(([ours, [theirs]]) => [theirs, ours]));
 const GAPS =
-  /NOT_IMPLEMENTED|Could not find an implementation|not a registered function\/op|No Op registered for|only \*guarantees\* support|Unsupported model IR version|under development|unsupported data type|not supported/i;
+  /NOT_IMPLEMENTED|Could not find an implementation|not a registered function\/op|No Op registered for|only \*guarantees\* support|Unsupported model IR version|under development|unsupported data type|not supported|fallback to CPU EP has been explicitly disabled/i;
 
 /** Words of the runtime -> an error that says whether this is a gap or a refusal. */
 function told(e) {
+  if (e instanceof WebAssembly.RuntimeError) return e;
   const text = String(e?.message ?? e);
   return GAPS.test(text) ? new Unsupported(text) : new Error(text);
 }
 
-export function runner(ort, { name, version, provider, options = {} }) {
+export function runner(channel, ort, { name, version, provider, options = {}, claims = {} }) {
   function made(t) {
     const type = TYPES[t.dtype];
     if (!type) throw new Unsupported(`no tensors of type ${t.dtype}`);
@@ -36,15 +37,17 @@ export function runner(ort, { name, version, provider, options = {} }) {
     return new ort.Tensor(type[0], data, t.shape);
   }
 
-  return serve({
+  const runtime = {
     hello: {
       name,
       version,
       formats: ["onnx"],
+      opsets: [7, 26],
       family: "onnxruntime",
       dtypes: Object.keys(TYPES),
       pack: 16,
-      info: { node: process.version },
+      info: { engine: globalThis.process?.version ?? navigator.userAgent },
+      ...claims,
     },
     async load(bytes) {
       try {
@@ -71,5 +74,6 @@ export function runner(ort, { name, version, provider, options = {} }) {
       });
     },
     release: (session) => session?.release(),
-  });
+  };
+  return serve(runtime, channel);
 }

@@ -3,8 +3,9 @@
 
 import ort from "onnxruntime-node";
 import { runner } from "./ort.mjs";
+import * as stdio from "./stdio.mjs";
 
-await runner(ort, {
+await runner(stdio, ort, {
   name: "onnxruntime-node",
   version: ort.env.versions.node,
   provider: "cpu",

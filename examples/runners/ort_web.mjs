@@ -3,7 +3,8 @@
 
 import ort from "onnxruntime-web";
 import { runner } from "./ort.mjs";
+import * as stdio from "./stdio.mjs";
 
 ort.env.wasm.numThreads = 1;
 
-await runner(ort, { name: "onnxruntime-web", version: ort.env.versions.web, provider: "wasm" });
+await runner(stdio, ort, { name: "onnxruntime-web", version: ort.env.versions.web, provider: "wasm" });

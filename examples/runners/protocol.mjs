@@ -1,7 +1,6 @@
-// The runner protocol for JavaScript: messages over stdin and stdout, as docs/runner-protocol.md describes them.
-// A message is the byte 0x1E, one line of JSON, and as many bytes as its "payload" says.
-
-import { writeSync } from "node:fs";
+// The runner protocol for JavaScript, as docs/runner-protocol.md describes it, in Node and in browsers alike.
+// A message is the byte 0x1E, one line of JSON, and as many bytes as its "payload" says.  stdio.mjs carries the messages
+// of a runner under Node, page.mjs those of one in a browser.
 
 /** What a runner throws for what its runtime does not take: a declared gap, no failure. */
 export class Unsupported extends Error {}
@@ -9,34 +8,28 @@ export class Unsupported extends Error {}
 const START = 0x1e;
 const NEWLINE = 0x0a;
 
-/** Yields {header, payload} for each message on stdin. */
-async function* messages() {
-  let data = Buffer.alloc(0);
-  for await (const chunk of process.stdin) {
-    data = data.length ? Buffer.concat([data, chunk]) : chunk;
-    for (;;) {
-      const end = data.indexOf(NEWLINE);
-      if (end < 0) break;
-      const header = JSON.parse(data.toString("utf8", 1, end));
-      const size = header.payload ?? 0;
-      if (data.length < end + 1 + size) break;
-      yield { header, payload: data.subarray(end + 1, end + 1 + size) };
-      data = data.subarray(end + 1 + size);
-    }
-  }
+/** The first message of some bytes -> {header, payload, size}; undefined if it is not whole. */
+export function decode(bytes) {
+  const end = bytes.indexOf(NEWLINE);
+  if (end < 0) return undefined;
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(1, end)));
+  const size = end + 1 + (header.payload ?? 0);
+  return bytes.length < size ? undefined : { header, payload: bytes.subarray(end + 1, size), size };
 }
 
-function send(header, parts = []) {
+/** A message -> its bytes. */
+export function encode(header, parts = []) {
   const payload = parts.reduce((sum, p) => sum + p.length, 0);
-  const text = JSON.stringify(payload ? { ...header, payload } : header);
-  const data = Buffer.concat([Buffer.of(START), Buffer.from(text), Buffer.of(NEWLINE), ...parts]);
-  for (let at = 0; at < data.length; ) {
-    try {
-      at += writeSync(1, data, at);
-    } catch (e) {
-      if (e.code !== "EAGAIN") throw e; // the pipe is full: its reader comes
-    }
+  const line = new TextEncoder().encode(`${JSON.stringify(payload ? { ...header, payload } : header)}\n`);
+  const bytes = new Uint8Array(1 + line.length + payload);
+  bytes[0] = START;
+  bytes.set(line, 1);
+  let at = 1 + line.length;
+  for (const p of parts) {
+    bytes.set(p, at);
+    at += p.length;
   }
+  return bytes;
 }
 
 /** One tensor of a message -> {dtype, shape, data}: its bytes, from an address that any typed array may start at. */
@@ -53,7 +46,7 @@ function answer(outputs) {
   let offset = 0;
   const forms = outputs.map(({ data, ...form }) => {
     if (form.dtype === "str") return { ...form, strings: data };
-    const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     parts.push(bytes);
     offset += bytes.length;
     return { ...form, offset: offset - bytes.length, bytes: bytes.length };
@@ -62,29 +55,31 @@ function answer(outputs) {
 }
 
 /** Serve a runtime: hello is an object; load(bytes, format) gives a model; run(model, feeds) gives its outputs, feeds
- * being {name: tensor or null}; release(model) is optional. */
-export async function serve({ hello, load, run, release }) {
+ * being {name: tensor or null}; release(model) is optional.  The channel has messages(), which yields {header, payload},
+ * and send(bytes). */
+export async function serve({ hello, load, run, release }, channel) {
   console.log = console.info = console.error; // the runtime's own words do not belong on stdout
   const models = new Map();
-  for await (const { header, payload } of messages()) {
+  for await (const { header, payload } of channel.messages()) {
     const { id, method, model } = header;
     try {
-      if (method === "hello") send({ id, result: hello });
+      if (method === "hello") await channel.send(encode({ id, result: hello }));
       else if (method === "load") {
         models.set(model, await load(payload, header.format));
-        send({ id, result: {} });
+        await channel.send(encode({ id, result: {} }));
       } else if (method === "run") {
         const feeds = Object.fromEntries(header.inputs.map((x) => [x.name, tensor(x, payload)]));
         const [result, parts] = answer(await run(models.get(model), feeds));
-        send({ id, result }, parts);
+        await channel.send(encode({ id, result }, parts));
       } else if (method === "release") {
         await release?.(models.get(model));
         models.delete(model);
-        send({ id, result: {} });
+        await channel.send(encode({ id, result: {} }));
       } else throw new Unsupported(`method ${method}`);
     } catch (e) {
+      if (e instanceof WebAssembly.RuntimeError) throw e; // nothing works after it: the runner ends, as after a crash
       const kind = e instanceof Unsupported ? "unsupported" : "rejected";
-      send({ id, error: { kind, message: String(e?.message ?? e) } });
+      await channel.send(encode({ id, error: { kind, message: String(e?.message ?? e) } }));
     }
   }
 }

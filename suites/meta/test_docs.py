@@ -112,6 +112,16 @@ def test_every_path_on_a_page_exists(page: Path) -> None:
         assert list(ROOT.glob(path.rstrip("/"))), f"{page.name}: {path}"
 
 
+def test_every_file_of_a_command_on_a_page_exists() -> None:
+    """Commands such as ``node examples/runners/ort_web.mjs``; the README of the runners names its files alone."""
+    for page in PAGES:
+        for path in re.findall(r"(?<![\w/.])(?:examples|scripts|benchmarks)/[\w./-]*\w", page.read_text("utf-8")):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
+    runners = ROOT / "examples/runners"
+    for name in re.findall(r"^\| `([\w./]+)", (runners / "README.md").read_text("utf-8"), re.M):
+        assert (runners / name).exists(), f"examples/runners/README.md: {name}"
+
+
 def test_every_local_link_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[\w-]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"

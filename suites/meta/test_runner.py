@@ -15,11 +15,13 @@ from harness.cases.case import draw_case
 from harness.cli import main
 from harness.core.errors import UsageError
 from harness.core.outcome import Verdict
+from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.session.check_runner import SCHEMA, check, hold
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import BackendError
 from harness.workers.worker import ProtocolError
+from suites.meta import browser
 from suites.meta.toy import toy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,7 +200,41 @@ def test_the_sample_in_cpp_passes_every_step(opencv):
     assert [s for s in check(str(opencv)) if s.wrong] == []
 
 
-def test_the_sample_in_javascript_passes_every_step():
-    if shutil.which("node") is None or not (RUNNERS / "node_modules" / "onnxruntime-web").is_dir():
+def installed(package):
+    if shutil.which("node") is None or not (RUNNERS / "node_modules" / package).is_dir():
         pytest.skip("needs node, and npm ci --ignore-scripts in examples/runners")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "package", "op"),
+    [("ort", "onnxruntime-web", "onnx/Add/14"), ("litert", "@litertjs/core", "tflite/MUL/1")],
+)
+def test_the_sample_in_a_browser_computes(runtime, package, op):
+    installed(package)
+    if not browser.find():
+        pytest.skip("needs Chromium, or OPCONFORM_CHROMIUM")
+    with backends.create(f"exec:node {RUNNERS / 'browser.mjs'} {runtime} wasm", deadline=60.0) as handle:
+        v = registry.dialect(op.split("/")[0]).versions[op]
+        opset = max(o for o in v.opsets if o <= (handle.info.opset or o))
+        drawn = (draw_case(v, opset, 0, i, 1, invalid=False) for i in range(100))
+        judged = list(Engine([handle]).judge([c for c in drawn if c.dtype_name == "f32"][:6]))
+        assert "HeadlessChrome" in handle.info.more["engine"]
+    verdicts = [j.verdict for j in judged]
+    assert Verdict.AGREE in verdicts
+    assert set(verdicts) <= {Verdict.AGREE, Verdict.UNINFORMATIVE}
+
+
+def test_a_browser_that_cannot_be_had_is_one_line(tmp_path):
+    installed("onnxruntime-web")
+    (tmp_path / "node").symlink_to(shutil.which("node"))
+    env = {"PATH": str(tmp_path)}
+    run = [tmp_path / "node", RUNNERS / "browser.mjs", "ort", "wasm"]
+    done = subprocess.run(run, env=env, input="", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("browser.mjs: expected Chromium")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_sample_in_javascript_passes_every_step():
+    installed("onnxruntime-web")
     assert [s for s in check(f"node {RUNNERS / 'ort_web.mjs'}") if s.wrong] == []
