@@ -31,7 +31,8 @@ class Unfolded(Protocol):
     """The nodes of one instance that is a program, for whoever asks them one by one.
 
     names: of the results of each node, in order.  outputs: names of the outputs of the program.  values: its inputs and
-    constants by name."""
+    constants by name.  sums_errors: does the bound of the program add up the errors of all nodes?  Then an answer that
+    is beyond it is wrong, unless a node is."""
 
     @property
     def names(self) -> Sequence[Sequence[str]]: ...
@@ -41,6 +42,9 @@ class Unfolded(Protocol):
 
     @property
     def values(self) -> Mapping[str, Any]: ...
+
+    @property
+    def sums_errors(self) -> bool: ...
 
     def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
         """Node ``k`` as an instance of its op, its operands as ``scope`` has them."""

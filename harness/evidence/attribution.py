@@ -145,6 +145,8 @@ class Attribution:
             same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
             if same:
                 return _explained(result, nodes.told)
+        if program.sums_errors and not nodes.told:
+            return result
         expected, answer = _closed(program.expected(nodes.given, nodes.off), got)
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result

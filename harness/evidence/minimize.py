@@ -42,7 +42,8 @@ def minimize(version: OpVersion, inst: Instance, fails: Fails, budget: Budget | 
         except Exception:  # a candidate that cannot be drawn, built or judged is no smaller failure
             return False
 
-    if _program(version, inst) is not None:
+    program = _program(version, inst)
+    if program is not None and next(program.smaller(), None) is not None:
         return shrink_data(_fewer_nodes(version, inst, check, budget), check, budget)
     best = _fewer_runs(inst, check)
     plain = _usual(best)

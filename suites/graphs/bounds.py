@@ -1,28 +1,12 @@
-"""How far the outputs of a random graph may be off: all errors of its nodes at once, carried to the outputs.
-
-The graph runs again with every result moved by a multiple of what its node may be off, in several patterns of signs:
-all one way, one sign a tensor, one sign an element.  The largest change of an output is its bound.  A comparison, a
-rounding or a choice that turns over in one of these runs leaves its element open, integers and booleans too.  The
-patterns do not cover the worst case.  The multiple leaves room for that, and an answer outside of the bound is compared
-node by node before it counts (``harness.engine.attribution``).
-"""
+"""How far the outputs of a random graph may be off: all errors of its nodes at once, carried to the outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from harness.core.dtypes import int_range, of
-from harness.core.instance import Graph
-from harness.core.quiet import quiet
-from harness.declare import Context, Expected
-from harness.tolerance import Propagated, propagated, ulp, widened
+from harness.declare import Context
+from harness.tolerance import Propagated, propagated
 from suites.programs import Language
-
-ROOM = 4.0  # times its own error that each result is moved
-PATTERNS = 4  # of random signs, each with its opposite, besides those with one sign throughout
 
 
 class GraphLanguage(Language):
@@ -37,125 +21,3 @@ class GraphLanguage(Language):
             return ctx.once("carried", find)[k]
 
         return propagated(bound, "the errors of all nodes at once, carried to the outputs")
-
-    def expected_of(self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All values by name; ``given`` stands in place of what the reference computes."""
-        scope = {**g.consts, **self.feed(g, inputs)}
-        for node in g.nodes:
-            for n, e in zip(node.outputs, self.node(g, node, scope, opset)):
-                scope[n] = given.get(n, e.value)
-        return scope
-
-    def carried(
-        self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any] | None = None, off: Any = None
-    ) -> list[Any]:
-        """The bound of each output.  given: values that stand in place of what the reference computes.  off: how far
-        these may be off, by name; not at all by default."""
-        given = given or {}
-        own: dict[str, Any] = dict(off or {})
-        plain: dict[str, Any] = {}  # what the reference has where another value is given
-        base = {**g.consts, **self.feed(g, inputs)}
-        for node in g.nodes:
-            for n, e in zip(node.outputs, self.node(g, node, base, opset)):
-                plain[n], base[n] = e.value, given.get(n, e.value)
-                error = None if n in given or not n else error_of(e)
-                if error is not None:
-                    own[n] = error
-        worst = [np.zeros(np.shape(base[o])) for o in g.outputs]
-        rng = np.random.Generator(np.random.PCG64(7))
-        for signs in _patterns(own, base, rng) if own else ():
-            scope = self._moved(
-                g, inputs, opset, {n: (plain[n], x) for n, x in given.items() if n in plain}, own, signs
-            )
-            for k, o in enumerate(g.outputs):
-                x = None if scope is None else scope.get(o)
-                worst[k] = np.maximum(worst[k], _change(base[o], x))
-        return [w + _step(base[o]) for w, o in zip(worst, g.outputs)]
-
-    def _moved(self, g: Graph, inputs: Any, opset: Any, given: Any, own: Any, signs: Any) -> dict[str, Any] | None:
-        """All values where each result is off; None where the graph cannot run so."""
-        scope = {**g.consts, **self.feed(g, inputs)}
-        with quiet:
-            for node in g.nodes:
-                try:
-                    results = self.node(g, node, scope, opset)
-                except Exception:  # a value that has become an index or an extent out of range
-                    return None
-                for n, e in zip(node.outputs, results):
-                    scope[n] = _off(_shifted(e.value, *given.get(n, (None, None))), own.get(n), signs.get(n))
-        return scope
-
-
-def expected_at(value: Any, bound: Any) -> Expected:
-    """What is expected of an output: ``value``, within ``bound``; where that is infinite, anything."""
-    b = np.broadcast_to(np.asarray(bound, np.float64), value.shape)
-    wide = widened(value)
-    tolerance = Propagated("the errors of all nodes at once, carried to the outputs", fn=lambda ctx: b)
-    made = Context({}, {}, wide, of(value))
-    real = wide if of(value).kind == "f" else None
-    return Expected(value, real, of(value), tolerance, lambda: made, np.isinf(b) if np.isinf(b).any() else None)
-
-
-def error_of(e: Expected) -> Any:
-    """How far a node's result may be off on its own; None where it is exact."""
-    if not isinstance(e.value, np.ndarray) or not e.value.size:
-        return None
-    if e.dtype.kind == "f":
-        if e.error.exact and e.wide is None:
-            return None
-        b = np.asarray(e.error.bound(e.context()), np.float64)
-        b = np.broadcast_to(np.where(np.isnan(b), np.inf, b), e.value.shape)
-        return b if b.any() else None
-    if e.dtype.kind in "iu" and e.error.moves_integers:
-        h = e.value.astype(np.float64)
-        spans = e.error.spans(e.context())
-        off = [np.maximum(np.abs(h - low), np.abs(high - h)) for low, high in spans]
-        b = np.broadcast_to(np.maximum.reduce(off) if off else np.asarray(e.error.fixed_steps), h.shape)
-        return b if b.any() else None
-    return None
-
-
-def _patterns(own: Mapping[str, Any], base: Any, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Signs by name."""
-    for sign in (1.0, -1.0):
-        yield dict.fromkeys(own, sign)
-    for k in range(PATTERNS):
-        signs = {n: rng.choice((-1.0, 1.0), size=np.shape(base[n]) if k % 2 else ()) for n in own}
-        yield signs
-        yield {n: -s for n, s in signs.items()}
-
-
-def _shifted(x: Any, plain: Any, given: Any) -> Any:
-    """A value as far from the reference's as the given one is."""
-    if given is None or not isinstance(x, np.ndarray) or np.shape(given) != x.shape or np.shape(plain) != x.shape:
-        return x if given is None else given
-    with np.errstate(all="ignore"):
-        apart = given.astype(np.float64) - plain.astype(np.float64)
-        same = (given == plain) | ~np.isfinite(apart)
-        moved = np.where(same, x, x.astype(np.float64) + np.where(same, 0.0, apart))
-    known = np.isfinite(apart) | (x.astype(np.float64) == plain.astype(np.float64))
-    return np.where(known, moved, given).astype(x.dtype)
-
-
-def _off(x: Any, error: Any, sign: Any) -> Any:
-    if error is None or not isinstance(x, np.ndarray) or np.shape(error) != x.shape:
-        return x
-    if of(x).kind == "f":
-        return (x.astype(np.float64) + ROOM * error * sign).astype(x.dtype)
-    low, high = int_range(of(x))
-    return np.clip(x.astype(np.float64) + np.ceil(error) * sign, low, high).astype(x.dtype)
-
-
-def _change(before: np.ndarray, after: Any) -> Any:
-    """How far an output moved: infinitely where it is no number any more, or another shape."""
-    if after is None or np.shape(after) != before.shape:
-        return np.inf
-    a, b = (np.asarray(x).astype(np.float64) for x in (after, before))
-    with np.errstate(all="ignore"):
-        d = np.abs(a - b)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return np.where(same, 0.0, np.where(np.isnan(d), np.inf, d))
-
-
-def _step(x: np.ndarray) -> Any:
-    return ulp(x.astype(np.float64), of(x)) if of(x).kind == "f" else 0.0

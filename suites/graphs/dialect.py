@@ -2,69 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from harness.core.errors import OpconformError
-from harness.core.instance import SAME, Arg, Graph, Instance
-from harness.core.quiet import quiet
-from harness.declare import Call, Checks, Dialect, Draw, Evaluation, Expected, OpSchema, OpVersion, Sampling
+from harness.core.instance import Arg, Graph, Instance
+from harness.declare import Call, Checks, Dialect, Draw, Evaluation, OpSchema, OpVersion, Sampling
 from harness.declare.interpreter import Watch, call_of_node
-from suites.graphs.bounds import GraphLanguage, expected_at
+from suites.graphs.bounds import GraphLanguage
 from suites.graphs.draw import Kind, drawn
 from suites.graphs.pool import Pool, pool
-from suites.graphs.reduce import literal, smaller
-from suites.programs import ProgramDialect, program_schema
+from suites.graphs.reduce import smaller
+from suites.programs import ProgramDialect, Unfolded, program_schema
 
 OUTPUTS = 40  # most outputs of a graph
-
-
-@dataclass(frozen=True)
-class Unfolded:
-    """The nodes of one instance, for whoever judges them one by one.
-
-    names: of each node's results.  outputs: names of the outputs.  values: inputs and constants by name.
-    """
-
-    dialect: GraphDialect
-    inst: Instance
-    arrays: Mapping[str, Any]
-
-    @property
-    def graph(self) -> Graph:
-        program: Graph = self.inst.attrs["program"]
-        return program
-
-    @property
-    def names(self) -> list[list[str]]:
-        return [n.outputs for n in self.graph.nodes]
-
-    @property
-    def outputs(self) -> list[str]:
-        return self.graph.outputs
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {**self.graph.consts, **self.dialect.language.feed(self.graph, self.arrays["inputs"])}
-
-    def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
-        """Node ``k`` as an instance of its op, on the values of ``scope``."""
-        return self.dialect.of_node(self.graph, k, scope, self.inst.opset)
-
-    def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
-        """What the reference expects of the outputs where these values stand in place of its own.  off: how far these
-        may be off."""
-        return self.dialect.expected_given(self.inst, self.arrays, given, off)
-
-    def smaller(self) -> Iterator[Instance]:
-        try:
-            with quiet:
-                scope = self.dialect.language.run(self.graph, self.arrays["inputs"], self.inst.opset)
-        except OpconformError:
-            return iter(())
-        return smaller(self.inst, scope)
 
 
 class GraphDialect(ProgramDialect):
@@ -75,12 +27,10 @@ class GraphDialect(ProgramDialect):
 
     own = ProgramDialect.own | {
         "base",
-        "expected_given",
         "kinds",
         "language",
         "leave",
         "node_attrs",
-        "of_node",
         "types",
     }
     language: GraphLanguage
@@ -145,36 +95,4 @@ class GraphDialect(ProgramDialect):
     # -- nodes
 
     def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded | None:
-        return Unfolded(self, inst, arrays)
-
-    def of_node(self, g: Graph, k: int, scope: Mapping[str, Any], opset: Any) -> Instance:
-        """A node as an instance of its op, its operands with the elements that ``scope`` has."""
-        node = g.nodes[k]
-        v = self.base.effective(node.op, opset)
-        if node.version is not None:
-            v = self.base.versions[f"{self.base.name}/{node.op}/{node.version}"]
-        args: dict[str, Any] = {}
-        for slot, given in node.inputs.items():
-            if isinstance(given, list):
-                args[slot] = [literal(scope[n], n in g.consts) for n in given]
-            elif given is not None:
-                args[slot] = literal(scope[given], given in g.consts)
-        attrs, tensors = dict(node.attrs), g.meta.get("tensors", {})
-        first: dict[str, str] = {}  # a value that two slots are given stays one tensor
-        same = {s: first[n] for s, n in node.inputs.items() if isinstance(n, str) and first.setdefault(n, s) != s}
-        if same and self.base.shares_tensors:
-            attrs[SAME] = same
-        if tensors:
-            attrs["@outputs"] = [{"dtype": tensors[o]["dtype"].name} for o in node.outputs]
-        return Instance(self.base.name, v.op, v.version, opset, attrs, args, len(node.outputs))
-
-    def expected_given(
-        self, inst: Instance, arrays: Mapping[str, Any], given: Mapping[str, Any], off: Mapping[str, Any] | None
-    ) -> list[Expected]:
-        """What the reference expects where some values stand in place of its own, with bounds around that."""
-        call = self.call_of(inst, dict(arrays), self.version_of(inst))
-        g, opset = call.attrs["program"], call.opset
-        with quiet:
-            scope = self.language.expected_of(g, call.inputs["inputs"], opset, given)
-            bounds = self.language.carried(g, call.inputs["inputs"], opset, given, off)
-        return [expected_at(scope[o], b) for o, b in zip(g.outputs, bounds)]
+        return Unfolded(self.language, inst, arrays, smaller)

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from harness.core.dtypes import of
 from harness.core.instance import Arg, Graph, Instance, Node
-from suites.programs import operands
+from suites.programs import literal, operands
 
 
 def smaller(inst: Instance, scope: Mapping[str, Any]) -> Iterator[Instance]:
@@ -94,10 +91,3 @@ def _of_nodes(
     program = Graph([], live, wanted, {k: v for k, v in g.consts.items() if k in read}, meta)
     attrs = {**inst.attrs, "program": program, "pattern": " ".join(n.op for n in live)}
     return replace(inst, attrs=attrs, args={"inputs": args}, outs=len(wanted), choices=None, reruns=())
-
-
-def literal(x: np.ndarray, const: bool = False) -> Arg:
-    """An argument with these elements."""
-    d = of(x)
-    values = [float(v) for v in x.ravel()] if d.kind == "f" else x.ravel().tolist()
-    return Arg(d, x.shape, const, values=values)

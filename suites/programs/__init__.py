@@ -8,6 +8,7 @@ changes a program.
 from suites.programs.dialect import MOST, ProgramDialect, program_schema
 from suites.programs.language import Language
 from suites.programs.program import Make, Program, either
+from suites.programs.unfold import Unfolded, literal
 from suites.programs.values import Use, Value, operands, values
 
 __all__ = [
@@ -16,9 +17,11 @@ __all__ = [
     "Make",
     "Program",
     "ProgramDialect",
+    "Unfolded",
     "Use",
     "Value",
     "either",
+    "literal",
     "operands",
     "program_schema",
     "values",

@@ -14,6 +14,7 @@ from harness.declare import Attr, Call, Dialect, Entry, Evaluation, OpSchema, Op
 from suites.programs.language import Language
 from suites.programs.program import Make, either
 from suites.programs.respell import RESPELLINGS, Words, respelt
+from suites.programs.unfold import Unfolded
 
 MOST = 4  # outputs of a program
 
@@ -22,11 +23,14 @@ class ProgramDialect(Dialect):
     """An instance is a program: the attribute ``program`` is its graph, ``pattern`` says what it is to show, its inputs
     stand in the slot ``inputs``.  Whatever a runtime makes of it, it is judged by what its nodes mean one by one.
 
-    language: how its programs run.  words: what respelling them needs; None: they are not.
+    language: how its programs run.  words: what respelling them needs; None: they are not.  asks_nodes: may an answer
+    be explained by what the nodes give one by one?  Each has to be an instance of its op as it stands, on the same
+    backends, and nothing is promised of a program beside its outputs.
     """
 
-    own = frozenset({"alone", "declare", "language", "programs", "promised", "results", "words"})
+    own = frozenset({"alone", "asks_nodes", "declare", "language", "programs", "promised", "results", "words"})
     asks_paths = True
+    asks_nodes = False
     allow_empty = False
     const_chance = 0  # the program says what is constant
     package_size = 1  # an optimiser looks at the whole model
@@ -69,6 +73,11 @@ class ProgramDialect(Dialect):
         if len(instances) != 1:
             raise Unsupported(f"{self.name}: a program has a model of its own, got {len(instances)}")
         return instances[0]
+
+    def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded | None:
+        if not self.asks_nodes:
+            return None
+        return Unfolded(self.language, inst, arrays, lambda inst, scope: iter(()), sums_errors=True)
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """A program is not a signature: what makes one invalid is the business of the ops in it."""

@@ -6,7 +6,7 @@ first-order propagation of what each node may be off on its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from harness.declare.validation import evaluated, misfit_of_call
 from harness.tolerance import propagated
 from harness.tolerance.underspecified import Underspecified
 from suites.programs.bounds import bounds
+from suites.programs.carried import carried, values_given
 
 
 class Language:
@@ -94,3 +95,19 @@ class Language:
         """How far outputs of the program of a call may be off (``suites.programs.bounds``).  names: of these values.
         narrow: every value is rounded to f16."""
         return bounds(self, call, narrow, names)
+
+    def values_given(self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        """As ``run``, with ``given`` in place of what the reference computes."""
+        return values_given(self, g, inputs, opset, given)
+
+    def carried(
+        self,
+        g: Graph,
+        inputs: Any,
+        opset: Any,
+        given: Mapping[str, Any] | None = None,
+        off: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        """How far outputs may be off where all nodes are off at once (``suites.programs.carried``).  given: values in
+        place of the reference's.  off: how far these may be off."""
+        return carried(self, g, inputs, opset, given, off)

@@ -28,6 +28,7 @@ class Rewrites(OnnxPrograms):
     name = "rewrites"
     title = "ONNX programs that optimisers rewrite"
     opsets = OPSETS
+    asks_nodes = True
 
     def __init__(self, package: str) -> None:
         super().__init__(package, LANGUAGE, WORDS)

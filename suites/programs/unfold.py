@@ -1,0 +1,100 @@
+"""The nodes of a program as instances of their ops, for whoever judges them one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.core.errors import OpconformError
+from harness.core.instance import SAME, Arg, Graph, Instance
+from harness.core.quiet import quiet
+from harness.declare import Expected
+from suites.programs.carried import expected_at
+from suites.programs.language import Language
+
+Smaller = Callable[[Instance, Mapping[str, Any]], Iterator[Instance]]
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """The nodes of one instance.  All results that the instance has are those of its program.
+
+    language: how its program runs.  arrays: the data of its inputs.  fewer: smaller programs of the same kind, by an
+    instance and all values of its program.  sums_errors: does the bound of the program add up the errors of all nodes?
+    """
+
+    language: Language
+    inst: Instance
+    arrays: Mapping[str, Any]
+    fewer: Smaller
+    sums_errors: bool = False
+
+    @property
+    def graph(self) -> Graph:
+        program: Graph = self.inst.attrs["program"]
+        return program
+
+    @property
+    def names(self) -> list[list[str]]:
+        return [n.outputs for n in self.graph.nodes]
+
+    @property
+    def outputs(self) -> list[str]:
+        return self.graph.outputs
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {**self.graph.consts, **self.language.feed(self.graph, self.arrays["inputs"])}
+
+    def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
+        """Node ``k`` as an instance of its op, its operands with the elements that ``scope`` has."""
+        return _of_node(self.language, self.graph, k, scope, self.inst.opset)
+
+    def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
+        """What the reference expects of the outputs where these values stand in place of its own.  off: how far these
+        may be off."""
+        g, opset, inputs = self.graph, self.inst.opset, self.arrays["inputs"]
+        with quiet:
+            scope = self.language.values_given(g, inputs, opset, given)
+            bounds = self.language.carried(g, inputs, opset, given, off)
+        return [expected_at(scope[o], b) for o, b in zip(g.outputs, bounds)]
+
+    def smaller(self) -> Iterator[Instance]:
+        try:
+            with quiet:
+                scope = self.language.run(self.graph, self.arrays["inputs"], self.inst.opset)
+        except OpconformError:
+            return iter(())
+        return self.fewer(self.inst, scope)
+
+
+def _of_node(language: Language, g: Graph, k: int, scope: Mapping[str, Any], opset: Any) -> Instance:
+    base, node = language.dialect, g.nodes[k]
+    v = base.effective(node.op, opset)
+    if node.version is not None:
+        v = base.versions[f"{base.name}/{node.op}/{node.version}"]
+    args: dict[str, Any] = {}
+    for slot, given in node.inputs.items():
+        if isinstance(given, list):
+            args[slot] = [literal(scope[n], n in g.consts) for n in given]
+        elif given is not None:
+            args[slot] = literal(scope[given], given in g.consts)
+    attrs, tensors = dict(node.attrs), g.meta.get("tensors", {})
+    first: dict[str, str] = {}  # a value that two slots are given stays one tensor
+    same = {s: first[n] for s, n in node.inputs.items() if isinstance(n, str) and first.setdefault(n, s) != s}
+    if same and base.shares_tensors:
+        attrs[SAME] = same
+    if tensors:
+        attrs["@outputs"] = [{"dtype": tensors[o]["dtype"].name} for o in node.outputs]
+    return Instance(base.name, v.op, v.version, opset, attrs, args, len(node.outputs))
+
+
+def literal(x: np.ndarray, const: bool = False) -> Arg:
+    """An argument with these elements."""
+    d = of(x)
+    values = [float(v) for v in x.ravel()] if d.kind == "f" else x.ravel().tolist()
+    return Arg(d, x.shape, const, values=values)

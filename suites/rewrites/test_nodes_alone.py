@@ -1,0 +1,91 @@
+"""What a program gives is explained by its nodes where it follows from what they give one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.cases.case import Case, fill
+from harness.cases.result import Result
+from harness.core.dtypes import F32, F64, DType
+from harness.core.instance import Arg, Graph, Instance, Node
+from harness.core.outcome import Outcome, Status, Verdict
+from harness.engine.engine import Engine
+from harness.evidence.attribution import Attribution
+from harness.ledger.loader import load_ledger
+from suites.meta.runtimes import running
+from suites.rewrites import dialect
+
+
+def program(kind: str, nodes: list[Node], consts: dict[str, Any], dtype: DType, *inputs: np.ndarray) -> Case:
+    g = Graph([], nodes, [nodes[-1].outputs[0]], consts)
+    args = [Arg(dtype, x.shape, values=x.ravel().tolist()) for x in inputs]
+    attrs = {"program": g, "pattern": "match"}
+    return fill(dialect.versions[f"rewrites/{kind}/1"], Instance("rewrites", kind, 1, 17, attrs, {"inputs": args}, 1))
+
+
+def gelu(dtype: DType) -> Case:
+    two, one, half = (np.array(x, dtype.np) for x in (1.4142135381698608, 1.0, 0.5))
+    nodes = [
+        Node("Div", {"A": "p0", "B": "two"}, ["d"], {}),
+        Node("Erf", {"input": "d"}, ["e"], {}),
+        Node("Add", {"A": "e", "B": "one"}, ["a"], {}),
+        Node("Mul", {"A": "p0", "B": "a"}, ["m"], {}),
+        Node("Mul", {"A": "m", "B": "half"}, ["y"], {}),
+    ]
+    return program("gelu", nodes, {"two": two, "one": one, "half": half}, dtype, np.array([0.3, -1.7, 2.5]))
+
+
+def verdict(backend: str, case: Case, spoil: Callable[[np.ndarray], np.ndarray] | None = None) -> Result:
+    """spoil: changes what the backend gives for the whole program, not for its nodes."""
+    with running(backend) as h, running(backend) as spare:
+        ledger = load_ledger(backends=[h.info])
+        collect = h.collect
+
+        def spoiled(wait: bool = False) -> Any:
+            results = collect(wait)
+            for r in results:
+                for o in (o for row in r.outcomes for o in row):
+                    o.outputs = [spoil(x) for x in o.outputs] if spoil and o.outputs else o.outputs
+            return results
+
+        h.collect = spoiled  # type: ignore[method-assign]
+        return next(iter(Engine([h], ledger=ledger, attribute=Attribution(lambda _: spare, ledger)).judge([case])))
+
+
+def test_a_listed_difference_of_one_node_explains_the_program() -> None:
+    r = verdict("onnx-reference", gelu(F64))
+    assert (r.verdict, r.known) == (Verdict.KNOWN, "oref-f64-through-f32")
+
+
+def test_the_same_program_is_right_where_its_nodes_are() -> None:
+    assert verdict("onnx-reference", gelu(F32)).verdict is Verdict.AGREE
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_an_answer_that_does_not_follow_from_the_nodes_is_wrong(dtype: DType) -> None:
+    assert verdict("onnx-reference", gelu(dtype), lambda x: x * (1 + 2.0**-18)).verdict is Verdict.MISMATCH
+
+
+def test_a_node_that_the_specification_leaves_open_opens_what_follows_from_it() -> None:
+    """0 * inf in one order of the products, inf in the other."""
+    names = ("X", "scale", "B", "input_mean", "input_var")
+    values = [np.array([x], np.float32) for x in (np.inf, -0.875, -0.875, 1.5)]
+    node = Node("BatchNormalization", dict(zip(names, ("m", "s", "b", "u", "v"))), ["y"], {})
+    product = Node("MatMul", {"A": "p0", "B": "w"}, ["m"], {})
+    consts = {"w": np.array([[-1]], np.float32), **dict(zip("sbuv", values))}
+    case = program("matmul_batchnorm", [product, node], consts, F32, np.zeros((1, 1)))
+    r = verdict("onnxruntime", case)
+    assert (r.verdict, r.ambiguity) == (Verdict.AMBIGUOUS, "onnx-overflowing-products")
+
+
+def test_a_refusal_that_no_node_shares_is_wrong() -> None:
+    """Every node runs alone, the program does not."""
+    with running("onnx-reference") as h:
+        ledger, case = load_ledger(backends=[h.info]), gelu(F64)
+        refused = Outcome(Status.REJECTED, None, "run", "not today", 0.0)
+        result = Result(case, h.name, Verdict.WRONGLY_REJECTED, refused)
+        assert Attribution(lambda _: h, ledger)(result, h.info).verdict is Verdict.WRONGLY_REJECTED
