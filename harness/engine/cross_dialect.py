@@ -74,7 +74,7 @@ def judge_cross_dialect(
         return result
     if result.verdict is Verdict.WRONGLY_REJECTED:
         return _gap(result, f"refused as {asked.version.key}: {result.outcome.message}")
-    theirs = judge_case(asked, replace(info, name=info.known_as or info.name), outcomes, ledger)
+    theirs = judge_case(asked, replace(info, name=(*info.known_as, info.name)[0]), outcomes, ledger)
     if theirs.verdict in (Verdict.KNOWN, Verdict.AMBIGUOUS):
         result.verdict, result.known, result.ambiguity = theirs.verdict, theirs.known, theirs.ambiguity
     elif not theirs.verdict.bad and _same_answer(case, asked):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.cases.case import fill
@@ -20,6 +19,7 @@ from harness.engine.two_runs import TwoRuns
 from harness.evidence.repro_folder import write_folder
 from harness.ledger.entry import LedgerEntry
 from harness.ledger.ledger import Ledger
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 
 INDEX = "index.md"
@@ -44,11 +44,11 @@ class KnownReportRow:
         return self.verdict in (Verdict.CRASHED.value, Verdict.TIMED_OUT.value)
 
 
-def concerned(ledger: Ledger, backend: str, ops: Iterable[str] = ()) -> Iterator[LedgerEntry]:
+def concerned(ledger: Ledger, info: BackendInfo, ops: Iterable[str] = ()) -> Iterator[LedgerEntry]:
     """The known differences of a backend that carry an instance, of all ops or of those that a pattern names."""
     ops = list(ops)
     for e in ledger.entries:
-        if e.kind_of != "known" or e.instance is None or not any(fnmatchcase(backend, b) for b in e.backends):
+        if e.kind_of != "known" or e.instance is None or not e.about(info):
             continue
         key = e.instance.key
         if not ops or any(matches(key, o) for o in ops):
@@ -68,7 +68,7 @@ def collect(
     for h in handles:
         info = h.info
         engine = Engine([h])
-        for e in concerned(ledger, h.name, ops):
+        for e in concerned(ledger, info, ops):
             version = registry.version_of(e.instance)
             if version.dialect.format not in h.info.formats:
                 continue

@@ -87,11 +87,31 @@ class LedgerEntry:
             "readings": list(self.readings),
         }
 
+    def about(self, info: BackendInfo) -> bool:
+        """Does it speak of this backend?  What is listed of the runtime that only loads its models says nothing about
+        what it computes."""
+        loader = None if self.kind_of == "ambiguous" else info.front_end
+        return any(
+            fnmatchcase(name, b) and (loader is None or b == "*" or not fnmatchcase(loader, b))
+            for b in self.backends
+            for name in (info.name, *info.known_as)
+        )
+
+    def of_loading(self, info: BackendInfo) -> bool:
+        """Does it speak of the runtime that loads the models of this backend?"""
+        return info.front_end is not None and any(fnmatchcase(info.front_end, b) for b in self.backends)
+
+    def _blames(self, result: Result, info: BackendInfo) -> bool:
+        """Does it speak of what gave this answer?  Where another runtime loads the models, a failure to load one is that
+        runtime's, and so is the acceptance of an invalid one."""
+        loading = result.outcome.phase == "load" or result.verdict is Verdict.WRONGLY_ACCEPTED
+        return self.about(info) or (loading and self.of_loading(info))
+
     def matches(self, result: Result, info: BackendInfo) -> bool:
         inst = result.case.inst
         if self.elements or result.verdict.value not in self.verdicts:
             return False
-        if not any(fnmatchcase(info.name, b) for b in self.backends):
+        if not self._blames(result, info):
             return False
         if not any(fnmatchcase(f"{inst.dialect}/{inst.op}", o) for o in self.ops):
             return False
@@ -130,7 +150,7 @@ class LedgerEntry:
 
     def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
-        if not (any(fnmatchcase(info.name, b) for b in self.backends) and self._fits(case, info) and self._told(case)):
+        if not (self.about(info) and self._fits(case, info) and self._told(case)):
             return None
         x = case.draws[0].get(case.version.schema.inputs[0].name) if case.draws else None
         return underspecified(self.id, ELEMENTS[self.elements](x)) if isinstance(x, np.ndarray) else None
@@ -183,7 +203,7 @@ class LedgerEntry:
         broken, accepted = case.inst.rule is not None, Verdict.WRONGLY_ACCEPTED.value
         return (
             (accepted in self.verdicts if broken else self.verdicts != (accepted,))
-            and any(fnmatchcase(info.name, b) for b in self.backends)
+            and (self.about(info) or self.of_loading(info))
             and any(fnmatchcase(f"{case.inst.dialect}/{case.inst.op}", o) for o in self.ops)
             and self._fits(case, info)
             and self._told(case)
@@ -224,11 +244,7 @@ class LedgerEntry:
 
     def concerns(self, keys: Iterable[str], backends: Iterable[BackendInfo]) -> bool:
         """Could it have matched in a run over these op versions and backends?"""
-        if not any(
-            fnmatchcase(b.name, p) and self.there(b) and (b.cpu or not self.cpu)
-            for b in backends
-            for p in self.backends
-        ):
+        if not any(self.about(b) and self.there(b) and (b.cpu or not self.cpu) for b in backends):
             return False
         for key in keys:
             op, version = key.rsplit("/", 1)

@@ -40,8 +40,8 @@ class Folder:
     versions: tuple[Range, ...] = ()
 
     def concerns(self, info: BackendInfo) -> bool:
-        """Can an entry of the folder speak of this backend, by its name or by that under which its dialect lists it?"""
-        names = (info.name, info.known_as or info.name)
+        """Can an entry of the folder speak of this backend, or of the runtime that loads its models?"""
+        names = (info.name, *info.known_as, info.front_end or info.name)
         return any(fnmatchcase(n, b) for n in names for b in self.backends) and within(info.version, self.versions)
 
     def holds(self, backends: tuple[str, ...], versions: tuple[Range, ...]) -> bool:

@@ -134,7 +134,7 @@ class Ledger:
         here = [
             e
             for e in self._candidates(dialect, op, info)
-            if any(fnmatchcase(info.name, b) for b in e.backends)
+            if (e.about(info) or e.of_loading(info))
             and (not e.op_versions or version in map(str, e.op_versions))
             and e.there(info)
         ]

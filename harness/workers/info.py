@@ -36,8 +36,9 @@ class BackendInfo:
     path_kinds: the paths (kernels, delegates) that it may take and tell.  paths_every: one case of an op version in so
     many is asked which one it took.
 
-    target_dialect: it is given each instance as a model of that dialect.  known_as: the name of its runtime in the
-    known differences of that dialect.
+    target_dialect: it is given each instance as a model of that dialect.  known_as: further names under which known
+    differences list its runtime.  front_end: the runtime that loads its models and computes nothing.  Of what is listed
+    of that runtime only what happens at loading holds here.
 
     python, numpy: versions in its process.  more: further facts, for the report alone.
     """
@@ -62,7 +63,8 @@ class BackendInfo:
     path_kinds: tuple[str, ...] = ()
     paths_every: int = 32
     target_dialect: str | None = None
-    known_as: str | None = None
+    known_as: tuple[str, ...] = ()
+    front_end: str | None = None
     python: str = ""
     numpy: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -100,7 +102,8 @@ class BackendInfo:
             "validates": None if self.validates else False,
             "dtypes": None if self.dtypes is None else sorted(self.dtypes),
             "target_dialect": self.target_dialect,
-            "known_as": self.known_as,
+            "known_as": list(self.known_as) or None,
+            "front_end": self.front_end,
             "path_kinds": list(self.path_kinds) or None,
             "claims": self.claims.to_json() or None,
             "absolute": dict(self.absolute) or None,
@@ -156,7 +159,8 @@ FACTS: dict[str, Form] = {
     "validates": _YES_OR_NO,
     "dtypes": listed(_DTYPE),
     "target_dialect": _TEXT,
-    "known_as": _TEXT,
+    "known_as": that("a name, or a list of names", lambda x: _TEXT(x) is None or _NAMES(x) is None),
+    "front_end": _TEXT,
 }
 _GREETING = fields(
     {"attributes": fields({"name": _TEXT, "formats": ATTRIBUTES["formats"]}, ATTRIBUTES), "version": _TEXT},
@@ -179,6 +183,7 @@ def declared(name: str, greeting: Any, more: Mapping[str, Any] | None = None) ->
     oldest, newest = stated.get("opsets") or (None, None)
     dtypes = facts.pop("dtypes", stated.get("dtypes"))
     unused = stated.get("unused", ())
+    known = facts.pop("known_as", ())
     return BackendInfo(
         name,
         greeting["version"],
@@ -199,7 +204,8 @@ def declared(name: str, greeting: Any, more: Mapping[str, Any] | None = None) ->
         path_kinds=tuple(stated.get("path_kinds", ())),
         paths_every=stated.get("paths_every", 32),
         target_dialect=facts.pop("target_dialect", None),
-        known_as=facts.pop("known_as", None),
+        known_as=(known,) if isinstance(known, str) else tuple(known),
+        front_end=facts.pop("front_end", None),
         python=greeting.get("python", ""),
         numpy=greeting.get("numpy", ""),
         more=facts,

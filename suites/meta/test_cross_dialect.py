@@ -23,7 +23,7 @@ from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from suites.meta.runtimes import running
 
-ONNX = BackendInfo("onnxruntime-cross-dialect", "1.0", target_dialect="onnx", known_as="onnxruntime")
+ONNX = BackendInfo("onnxruntime-cross-dialect", "1.0", target_dialect="onnx", known_as=("onnxruntime",))
 
 
 def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: object) -> Case:

@@ -45,7 +45,8 @@ def place(tmp_path: Path) -> Path:
         (BackendInfo("mine", "2.0"), ["new"]),
         (BackendInfo("mine-fast", "1.6"), ["old", "new"]),
         (BackendInfo("somebody's", "2.0"), []),
-        (BackendInfo("cross", "2.0", known_as="mine"), ["new"]),
+        (BackendInfo("cross", "2.0", known_as=("mine",)), ["new"]),
+        (BackendInfo("plugged", "2.0", front_end="mine"), ["new"]),
     ],
 )
 def test_a_ledger_reads_what_speaks_of_a_backend_and_its_release(

@@ -11,12 +11,15 @@ from harness.cases.case import draw_case
 from harness.cli import main
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import UsageError
-from harness.core.outcome import Verdict
+from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
+from harness.ledger.loader import load_ledger
 from harness.tolerance.claimed import Accuracy
 from harness.workers.claims import Claims, absolute, limits
+from harness.workers.info import BackendInfo
 from harness.workers.spec import BackendError, Place
+from suites.meta.test_known import judged
 
 F32 = BY_NAME["f32"]
 
@@ -96,3 +99,47 @@ def test_webgpu_computes_and_leaves_the_rest_to_nobody(monkeypatch):
         assert handle.info.more["provider"] == "WebGpuExecutionProvider"
     assert {j.verdict for j in judged if j.case.dtype_name == "f64"} == {Verdict.UNSUPPORTED}
     assert Verdict.AGREE in {j.verdict for j in judged if j.case.dtype_name == "f32"}
+
+
+ENTRY = """
+[[known]]
+id = "relu"
+backend = {backend}
+op = "onnx/Relu"
+verdict = ["mismatch", "wrongly_rejected", "wrongly_accepted"]
+reason = "made up"
+clause = "none"
+"""
+PROVIDED = BackendInfo("onnxruntime-ggml", "1.32.0", front_end="onnxruntime")
+
+
+@pytest.mark.parametrize(
+    ("backend", "verdict", "phase", "known"),
+    [
+        ("onnxruntime*", Verdict.MISMATCH, "", False),  # its kernels are its own
+        ("*", Verdict.MISMATCH, "", True),
+        ("onnxruntime*", Verdict.WRONGLY_REJECTED, "run", False),
+        ("onnxruntime*", Verdict.WRONGLY_REJECTED, "load", True),  # ONNX Runtime loads the model
+        ("onnxruntime", Verdict.WRONGLY_REJECTED, "load", True),
+        ("onnxruntime*", Verdict.WRONGLY_ACCEPTED, "", True),
+        ("onnxruntime-webgpu", Verdict.WRONGLY_REJECTED, "load", False),  # another provider's list
+        ("onnxruntime-ggml", Verdict.MISMATCH, "", True),
+        ("onnxruntime-ggml", Verdict.WRONGLY_REJECTED, "run", True),
+    ],
+)
+def test_a_provider_inherits_what_is_listed_of_loading_alone(tmp_path, backend, verdict, phase, known):
+    result = judged(verdict=verdict, kind="value")
+    result.outcome = Outcome(Status.VALUE if verdict is not Verdict.WRONGLY_REJECTED else Status.REJECTED, phase=phase)
+    (tmp_path / "x.toml").write_text(ENTRY.format(backend=f'"{backend}"'))
+    listed = load_ledger([tmp_path])
+    assert (listed.explain(result, PROVIDED) is not None) == known
+    fresh = load_ledger([tmp_path])
+    assert bool(fresh.unused(["onnx/Relu/14"], [PROVIDED])) == (backend in ("onnxruntime-ggml", "*"))
+
+
+def test_a_provider_with_options_has_the_list_of_that_provider(tmp_path):
+    plain, given = (backends.find(f"ep:ggml{o}").kwargs for o in ("", ":device=gpu"))
+    assert (plain["known_as"], given["known_as"]) == ([], ["onnxruntime-ggml"])
+    (tmp_path / "x.toml").write_text(ENTRY.format(backend='"onnxruntime-ggml"'))
+    info = BackendInfo("ep:ggml:device=gpu", "1.32.0", known_as=("onnxruntime-ggml",), front_end="onnxruntime")
+    assert load_ledger([tmp_path]).explain(judged(kind="value"), info) is not None

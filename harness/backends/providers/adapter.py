@@ -4,6 +4,7 @@ does not take is unsupported."""
 from __future__ import annotations
 
 import importlib
+import os
 from importlib import metadata
 from typing import Any
 
@@ -18,7 +19,8 @@ GAPS = ("fallback to CPU EP has been explicitly disabled", "node_provider_type.e
 
 class Provider(_base.OnnxRuntime):  # type: ignore[misc]
     """provider: its name.  options: of the provider, as text.  module, library: where a plug-in's library is; neither
-    for a provider that the build of the runtime has.  package: what to install.  declares: attributes of the class."""
+    for a provider that the build of the runtime has.  package: what to install.  environ: variables of the process.
+    known_as: further names in the list of known differences.  declares: attributes of the class."""
 
     isolate_dtypes: tuple[str, ...] = ()
     path_kinds: tuple[str, ...] = ()
@@ -33,8 +35,12 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
         module: str,
         library: str,
         package: str,
+        environ: dict[str, str],
+        known_as: list[str],
         declares: dict[str, Any],
     ) -> None:
+        for key, value in environ.items():
+            os.environ.setdefault(key, value)
         _base.OnnxRuntime.__init__(self, "disable", name)
         self.acc: dict[str, str] = {}
         self.unused: tuple[str, ...] = ()
@@ -42,7 +48,7 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
             setattr(self, key, value)
         self.family = name
         self.fast = False  # the private constructor knows no providers
-        self.provider, self.given, self.package = provider, options, package
+        self.provider, self.given, self.package, self.known_as = provider, options, package, known_as
         self.options.add_session_config_entry(ALONE, "1")
         self.plugin = bool(module or library)
         if self.plugin:
@@ -73,7 +79,13 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
 
     def info(self) -> dict[str, Any]:
         """Opsets as of ONNX Runtime, and the options that the provider was given."""
-        told = {"oldest_opset": 7, "provider": self.provider, "provider_options": self.given}
+        told = {
+            "oldest_opset": 7,
+            "provider": self.provider,
+            "provider_options": self.given,
+            "front_end": "onnxruntime",
+            "known_as": self.known_as,
+        }
         opset = getattr(_base, "newest_opset", None)
         return told if opset is None else {**told, "opset": opset()}
 

@@ -23,8 +23,9 @@ _HERE = Path(__file__).parent
 class Provider:
     """name: as ONNX Runtime calls it.  short: its backend is ``onnxruntime-<short>``.  package: what brings it.
     module: of a plug-in package; its ``get_library_path`` or ``library_path`` names the library.  needs: what else.
-    options: given to it unless the user gives others.  declares: its claims and its arithmetic, as a class of a
-    backend declares them.  source: where its makers state that arithmetic."""
+    options: given to it unless the user gives others.  environ: environment variables of its process, unless they are
+    set.  declares: its claims and its arithmetic, as a class of a backend declares them.  source: where its makers
+    state that arithmetic.  known_as: further names under which its differences are listed."""
 
     name: str
     short: str
@@ -34,6 +35,8 @@ class Provider:
     options: Mapping[str, str] = field(default_factory=dict)
     declares: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    known_as: tuple[str, ...] = ()
 
     @property
     def backend(self) -> str:
@@ -80,7 +83,14 @@ PROVIDERS = (
         source=WGSL,
     ),
     Provider("OpenVINOExecutionProvider", "openvino-ep", "onnxruntime-ep-openvino", module="onnxruntime_ep_openvino"),
-    Provider("ggml", "ggml", "onnxruntime-ggml", module="onnxruntime_ggml", options={"device": "cpu"}),
+    Provider(
+        "ggml",
+        "ggml",
+        "onnxruntime-ggml",
+        module="onnxruntime_ggml",
+        options={"device": "cpu"},
+        environ={"GGML_NO_BACKTRACE": "1"},  # or an abort starts a debugger, which takes seconds
+    ),
     Provider("QNNExecutionProvider", "qnn", "onnxruntime-qnn", "a Qualcomm NPU", module="onnxruntime_qnn"),
     Provider("CUDAExecutionProvider", "cuda", "onnxruntime-gpu", "an NVIDIA GPU, CUDA and cuDNN"),
     Provider("TensorrtExecutionProvider", "tensorrt", "onnxruntime-gpu", "an NVIDIA GPU and TensorRT"),
@@ -121,6 +131,8 @@ def _spec(name: str, p: Provider, options: Mapping[str, str]) -> Spec:
         "module": p.module,
         "library": options.get(LIBRARY, ""),
         "package": p.package,
+        "environ": dict(p.environ),
+        "known_as": [n for n in dict.fromkeys((p.backend, *p.known_as)) if n != name],
         "declares": dict(p.declares),
     }
     return Spec(name, "Provider", file=str(_HERE / "adapter.py"), kwargs=kwargs, on_request=True)
