@@ -102,8 +102,8 @@ class LedgerEntry:
         return info.front_end is not None and any(fnmatchcase(info.front_end, b) for b in self.backends)
 
     def _blames(self, result: Result, info: BackendInfo) -> bool:
-        """Does it speak of what gave this answer?  Where another runtime loads the models, a failure to load one is that
-        runtime's, and so is the acceptance of an invalid one."""
+        """Does it speak of what gave this answer?  Where another runtime loads the models, a failure to load one is
+        that runtime's, and so is the acceptance of an invalid one."""
         loading = result.outcome.phase == "load" or result.verdict is Verdict.WRONGLY_ACCEPTED
         return self.about(info) or (loading and self.of_loading(info))
 

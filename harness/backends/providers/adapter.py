@@ -20,7 +20,8 @@ GAPS = ("fallback to CPU EP has been explicitly disabled", "node_provider_type.e
 class Provider(_base.OnnxRuntime):  # type: ignore[misc]
     """provider: its name.  options: of the provider, as text.  module, library: where a plug-in's library is; neither
     for a provider that the build of the runtime has.  package: what to install.  environ: variables of the process.
-    known_as: further names in the list of known differences.  declares: attributes of the class."""
+    known_as: further names in the list of known differences.  gaps: texts by which it tells what the device lacks.
+    declares: attributes of the class."""
 
     isolate_dtypes: tuple[str, ...] = ()
     path_kinds: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
         library: str,
         package: str,
         environ: dict[str, str],
+        gaps: list[str],
         known_as: list[str],
         declares: dict[str, Any],
     ) -> None:
@@ -49,6 +51,7 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
         self.family = name
         self.fast = False  # the private constructor knows no providers
         self.provider, self.given, self.package, self.known_as = provider, options, package, known_as
+        self.gaps = (*GAPS, *gaps)
         self.options.add_session_config_entry(ALONE, "1")
         self.plugin = bool(module or library)
         if self.plugin:
@@ -58,7 +61,7 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
         try:
             self._session(onnx_bytes.tiny_model())
         except Exception as e:  # a model that it does not take is no reason to stop; no device is
-            if not isinstance(_sorted(e), Unsupported):
+            if not isinstance(self._sorted(e), Unsupported):
                 raise RuntimeError(f"{provider} cannot be started: {e}") from None
 
     def _register(self, library: str) -> None:
@@ -97,15 +100,20 @@ class Provider(_base.OnnxRuntime):  # type: ignore[misc]
         try:
             return _base.OnnxRuntime.load(self, model, format)
         except Exception as e:
-            raise _sorted(e) from None
+            raise self._sorted(e) from None
+
+    def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(_base.OnnxRuntime.run(self, handle, inputs))
+        except Exception as e:
+            raise self._sorted(e) from None
+
+    def _sorted(self, e: Exception) -> Exception:
+        """The exception as a gap where the provider left a node to the CPU, or the device lacks something."""
+        text = str(e)
+        return Unsupported(text) if any(g in text for g in self.gaps) else e
 
 
 def _library(module: str) -> str:
     found = importlib.import_module(module)
     return str((getattr(found, "get_library_path", None) or found.library_path)())
-
-
-def _sorted(e: Exception) -> Exception:
-    """The exception as a gap where the provider left a node to the CPU."""
-    text = str(e)
-    return Unsupported(text) if any(g in text for g in GAPS) else e

@@ -25,7 +25,8 @@ class Provider:
     module: of a plug-in package; its ``get_library_path`` or ``library_path`` names the library.  needs: what else.
     options: given to it unless the user gives others.  environ: environment variables of its process, unless they are
     set.  declares: its claims and its arithmetic, as a class of a backend declares them.  source: where its makers
-    state that arithmetic.  known_as: further names under which its differences are listed."""
+    state that arithmetic.  known_as: further names under which its differences are listed.  gaps: texts in the message
+    of an exception by which it tells that the device, not the provider, lacks something."""
 
     name: str
     short: str
@@ -37,6 +38,7 @@ class Provider:
     source: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
     known_as: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     @property
     def backend(self) -> str:
@@ -81,8 +83,15 @@ PROVIDERS = (
             "memory": "resident",
         },
         source=WGSL,
+        gaps=("but the device does not support it",),  # f16 is an optional feature of WebGPU, "shader-f16"
     ),
-    Provider("OpenVINOExecutionProvider", "openvino-ep", "onnxruntime-ep-openvino", module="onnxruntime_ep_openvino"),
+    Provider(
+        "OpenVINOExecutionProvider",
+        "openvino-ep",
+        "onnxruntime-ep-openvino",
+        module="onnxruntime_ep_openvino",
+        known_as=("openvino",),  # its kernels are those of OpenVINO
+    ),
     Provider(
         "ggml",
         "ggml",
@@ -132,6 +141,7 @@ def _spec(name: str, p: Provider, options: Mapping[str, str]) -> Spec:
         "library": options.get(LIBRARY, ""),
         "package": p.package,
         "environ": dict(p.environ),
+        "gaps": list(p.gaps),
         "known_as": [n for n in dict.fromkeys((p.backend, *p.known_as)) if n != name],
         "declares": dict(p.declares),
     }
