@@ -35,6 +35,23 @@ class Expected:
         """The result before it was rounded: ``wide``, or the value itself, widened, where that is exact."""
         return widened(self.value) if self.wide is None else self.wide
 
+    def off(self) -> np.ndarray | None:
+        """How far the value may be off, in its own unit, of each element; None of what is exact."""
+        h = self.value
+        if not isinstance(h, np.ndarray) or not h.size or (self.error.exact and self.wide is None):
+            return None
+        if self.dtype.kind == "f":
+            b = np.asarray(self.error.bound(self.context()), np.float64)
+        elif self.dtype.kind in "iu" and self.error.moves_integers:
+            spans = self.error.spans(self.context())
+            x = h.astype(np.float64)
+            apart = [np.maximum(np.abs(x - low), np.abs(high - x)) for low, high in spans]
+            b = np.maximum.reduce(apart) if apart else np.asarray(self.error.fixed_steps)
+        else:
+            return None
+        b = np.broadcast_to(np.where(np.isnan(b), np.inf, b), h.shape)
+        return b if b.any() else None
+
 
 class OutputType(NamedTuple):
     """What the reference tells of an output tensor before the model is built.

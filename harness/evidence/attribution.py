@@ -111,7 +111,7 @@ class Attribution:
             outputs = [e.value for e in row] if outputs is None else outputs
             nodes.scope.update(zip(names, outputs))
             nodes.given.update(zip(names, outputs))
-            nodes.off.update((n, b) for n, e in zip(names, row) if (b := _error(e)) is not None)
+            nodes.off.update((n, b) for n, e in zip(names, row) if (b := e.off()) is not None)
         return nodes
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
@@ -150,14 +150,6 @@ class Attribution:
         expected, answer = _closed(program.expected(nodes.given, nodes.off), got)
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
-
-
-def _error(e: Expected) -> np.ndarray | None:
-    """How far a node's result may be off; None of what is exact."""
-    if not isinstance(e.value, np.ndarray) or e.dtype.kind != "f" or (e.error.exact and e.wide is None):
-        return None
-    bound = np.asarray(e.error.bound(e.context()), np.float64)
-    return np.broadcast_to(np.where(np.isnan(bound), np.inf, bound), e.value.shape)
 
 
 def _at_run_time(inst: Instance) -> Instance:

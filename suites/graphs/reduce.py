@@ -75,18 +75,20 @@ def _of_nodes(
     made = {o for n in live for o in n.outputs if o}
     read = {x for n in live for _, _, x in operands(n)}
     args, names = list[Arg](), dict[str, str]()
-    given = inst.tensors("inputs")
+    given, tensors = inst.tensors("inputs"), g.meta.get("tensors", {})
     for i, a in enumerate(given):
         if f"p{i}" in read:
             names[f"p{i}"] = f"p{len(args)}"
             args.append(a)
     for x in sorted(read - made - set(g.consts) - names.keys()):
         names[x] = f"p{len(args)}"
-        args.append(literal(scope[x]))
+        args.append(replace(literal(scope[x]), quant=tensors.get(x, {}).get("quant")))
+    meta = dict(g.meta)
     if "open" in g.meta:
-        meta = {**g.meta, "open": {names[k]: v for k, v in g.meta["open"].items() if k in names}}
-    else:
-        meta = g.meta
+        meta["open"] = {names[k]: v for k, v in g.meta["open"].items() if k in names}
+    if tensors:
+        stated = {names.get(k, k): t for k, t in tensors.items() if k in names or k in made or k in g.consts}
+        meta["tensors"] = stated
     live = [_renamed(n, names) for n in live]
     program = Graph([], live, wanted, {k: v for k, v in g.consts.items() if k in read}, meta)
     attrs = {**inst.attrs, "program": program, "pattern": " ".join(n.op for n in live)}

@@ -30,6 +30,7 @@ from suites.programs import operands
 VERSIONS = [v for n in ("onnx-graphs", "tflite-graphs", "mil-graphs") for v in registry.dialect(n).versions.values()]
 SMALL, _, LARGE = VERSIONS[:3]
 EACH = pytest.mark.parametrize("v", VERSIONS, ids=lambda v: f"{v.dialect.name}/{v.op}")
+PROGRAMS = list(registry.dialect("tflite-programs").versions.values())
 
 
 def drawn(v: OpVersion, count: int) -> Iterator[Case]:
@@ -67,7 +68,7 @@ def test_a_graph_has_its_size_and_each_node_has_a_use(v: OpVersion) -> None:
             assert before.intersection(x for _, _, x in operands(node)) or node.op in kind.shapes_by_data
 
 
-@EACH
+@pytest.mark.parametrize("v", [*VERSIONS, *PROGRAMS], ids=lambda v: f"{v.dialect.name}/{v.op}")
 def test_a_graph_is_data_and_each_node_an_instance_of_its_op(v: OpVersion) -> None:
     for case in drawn(v, 6):
         again = Instance.from_json(case.inst.to_json())

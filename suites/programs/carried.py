@@ -52,7 +52,7 @@ def carried(
     for node in g.nodes:
         for n, e in zip(node.outputs, nodes.node(g, node, base, opset)):
             plain[n], base[n] = e.value, given.get(n, e.value)
-            error = None if n in given or not n else error_of(e)
+            error = None if n in given or not n else e.off()
             if error is not None:
                 own[n] = error
     worst = [np.zeros(np.shape(base[o])) for o in g.outputs]
@@ -90,25 +90,6 @@ def expected_at(value: Any, bound: Any) -> Expected:
     made = Context({}, {}, wide, of(value))
     real = wide if of(value).kind == "f" else None
     return Expected(value, real, of(value), tolerance, lambda: made, np.isinf(b) if np.isinf(b).any() else None)
-
-
-def error_of(e: Expected) -> Any:
-    """How far a node's result may be off on its own; None where it is exact."""
-    if not isinstance(e.value, np.ndarray) or not e.value.size:
-        return None
-    if e.dtype.kind == "f":
-        if e.error.exact and e.wide is None:
-            return None
-        b = np.asarray(e.error.bound(e.context()), np.float64)
-        b = np.broadcast_to(np.where(np.isnan(b), np.inf, b), e.value.shape)
-        return b if b.any() else None
-    if e.dtype.kind in "iu" and e.error.moves_integers:
-        h = e.value.astype(np.float64)
-        spans = e.error.spans(e.context())
-        off = [np.maximum(np.abs(h - low), np.abs(high - h)) for low, high in spans]
-        b = np.broadcast_to(np.maximum.reduce(off) if off else np.asarray(e.error.fixed_steps), h.shape)
-        return b if b.any() else None
-    return None
 
 
 def _patterns(own: Mapping[str, Any], base: Any, rng: np.random.Generator) -> Iterator[dict[str, Any]]:

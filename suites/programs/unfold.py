@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,8 @@ class Unfolded:
         return {**self.graph.consts, **self.language.feed(self.graph, self.arrays["inputs"])}
 
     def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
-        """Node ``k`` as an instance of its op, its operands with the elements that ``scope`` has."""
+        """Node ``k`` as an instance of its op, its operands with the elements that ``scope`` has and the scales that
+        the program states of them."""
         return _of_node(self.language, self.graph, k, scope, self.inst.opset)
 
     def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
@@ -74,23 +75,32 @@ class Unfolded:
 
 def _of_node(language: Language, g: Graph, k: int, scope: Mapping[str, Any], opset: Any) -> Instance:
     base, node = language.dialect, g.nodes[k]
-    v = base.effective(node.op, opset)
+    v = base.effective(node.op, opset, node.attrs.get("@domain", ""))
     if node.version is not None:
         v = base.versions[f"{base.name}/{node.op}/{node.version}"]
+    tensors = g.meta.get("tensors", {})
+
+    def operand(name: str) -> Arg:
+        return replace(literal(scope[name], name in g.consts), quant=tensors.get(name, {}).get("quant"))
+
     args: dict[str, Any] = {}
     for slot, given in node.inputs.items():
-        if isinstance(given, list):
-            args[slot] = [literal(scope[n], n in g.consts) for n in given]
-        elif given is not None:
-            args[slot] = literal(scope[given], given in g.consts)
-    attrs, tensors = dict(node.attrs), g.meta.get("tensors", {})
+        if given is not None:
+            args[slot] = [operand(n) for n in given] if isinstance(given, list) else operand(given)
+    attrs = {a: x for a, x in node.attrs.items() if a != "@domain"}  # which the version tells
     first: dict[str, str] = {}  # a value that two slots are given stays one tensor
     same = {s: first[n] for s, n in node.inputs.items() if isinstance(n, str) and first.setdefault(n, s) != s}
     if same and base.shares_tensors:
         attrs[SAME] = same
     if tensors:
-        attrs["@outputs"] = [{"dtype": tensors[o]["dtype"].name} for o in node.outputs]
+        attrs["@outputs"] = [_stated(tensors[o]) for o in node.outputs]
     return Instance(base.name, v.op, v.version, opset, attrs, args, len(node.outputs))
+
+
+def _stated(tensor: Mapping[str, Any]) -> dict[str, Any]:
+    """What an instance says of a result that a program states of it."""
+    quant = tensor.get("quant")
+    return {"dtype": tensor["dtype"].name, **({"quant": quant} if quant else {})}
 
 
 def literal(x: np.ndarray, const: bool = False) -> Arg:

@@ -15,7 +15,8 @@ from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Draw, OpSchema, OpVersion, Results
 from harness.declare.interpreter import Watch
-from suites.programs import MOST, Make, ProgramDialect, program_schema
+from suites.graphs.reduce import smaller
+from suites.programs import MOST, Make, ProgramDialect, Unfolded, program_schema
 from suites.tflite import dialect as tflite
 from suites.tflite_programs.build import build, text
 from suites.tflite_programs.program import LANGUAGE, quantised_inputs
@@ -31,6 +32,7 @@ class TflitePrograms(ProgramDialect):
     opsets = (1,)
     extension = ".tflite"
     declares_results = True
+    asks_nodes = True
     max_rank = 5
 
     def __init__(self, package: str) -> None:
@@ -49,6 +51,9 @@ class TflitePrograms(ProgramDialect):
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Inputs carry the scales that the program states of them."""
         return quantised_inputs(inst)
+
+    def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded:
+        return Unfolded(self.language, inst, arrays, smaller, sums_errors=True)
 
     def misquantised(self, a: Any) -> str | None:
         return tflite.misquantised(a)
