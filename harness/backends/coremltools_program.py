@@ -134,7 +134,7 @@ class Builder:
             a = self.consts[r["c"]]
             if r["c"] in self.h.get("shared", ()):
                 if r["c"] not in self.made:
-                    self.made[r["c"]] = mb.const(val=a)
+                    self.made[r["c"]] = mb.const(val=a if a.ndim else a[()])
                 return self.made[r["c"]]
             return a if a.ndim else a[()]
         if "l" in r:
