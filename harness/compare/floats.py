@@ -54,7 +54,9 @@ def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> 
         c = compare(a, wide, _array(error.screen(ctx), wide), signed_zero=signed)
         if not c.bad:
             return _dull(e, c)
-    bound = _array(error.bound(ctx), wide)
+    bound = _array(error.bound(ctx), wide, error.binds_infinities)
+    if not error.binds_infinities:
+        a = np.where(np.isinf(bound), e.value, a)
     c = compare(a, wide, bound, signed_zero=signed, flush=flush)
     if c.nan_bad:
         # Where partial results may overflow in both directions, inf - inf may come out: nothing is bound there.
@@ -142,7 +144,7 @@ def _left_range(ctx: Context, wide: np.ndarray) -> np.ndarray:
 
 def free_of(error: Tolerance, ctx: Context, wide: np.ndarray, bound: np.ndarray) -> np.ndarray:
     """Mask of the elements that may be anything: their bound is infinite, or our partial sums left the range of f64."""
-    free = np.isinf(bound) & np.isfinite(wide)
+    free = np.isinf(bound) & (np.isfinite(wide) | (not error.binds_infinities))
     if error.sums and not np.isfinite(wide).all():
         free = free | _left_range(ctx, wide)
     return free
@@ -188,10 +190,11 @@ def context(e: Any, acc: Mapping[str, str] | None) -> Context:
     return ctx
 
 
-def _array(bound: Any, wide: np.ndarray) -> np.ndarray:
-    """The bound per element: an undefined one binds nothing, an infinite result must be met exactly."""
+def _array(bound: Any, wide: np.ndarray, binds_infinities: bool = True) -> np.ndarray:
+    """The bound per element: an undefined one binds nothing, an infinite result must be met exactly, unless the rule
+    says otherwise."""
     b = np.fmin(np.asarray(bound, np.float64), np.inf)  # which makes NaN infinite
-    return np.where(np.isinf(wide), 0.0, b)
+    return np.where(np.isinf(wide), 0.0, b) if binds_infinities else b
 
 
 def complex(e: Any, error: Tolerance, a: Any, i: int) -> Judgement:

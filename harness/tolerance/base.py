@@ -41,7 +41,8 @@ class Tolerance:
 
     name: what reports and listings call the rule.  exact: it is compared with the rounded result, not the wide one.
     sums: a sum in any order, whose partial sums may overflow in one order and not in another.  moves_integers: it lets
-    integers differ too.  pointwise: each element has an expected value.  random: no element has.
+    integers differ too.  binds_infinities: an infinite value has to come whatever its bound.  pointwise: each element
+    has an expected value.  random: no element has.
     """
 
     rule: str
@@ -51,6 +52,7 @@ class Tolerance:
     exact: ClassVar[bool] = False
     sums: ClassVar[bool] = False
     moves_integers: ClassVar[bool] = False
+    binds_infinities: ClassVar[bool] = True
     pointwise: ClassVar[bool] = True
     random: ClassVar[bool] = False
     first_ulps: ClassVar[float] = 0.5  # what every bound of the class allows, for a first comparison

@@ -54,6 +54,13 @@ class Propagated(Composed):
         return [(h - b, h + b)] if ctx.out.kind in "iu" else []
 
 
+class Narrowed(Propagated):
+    """The same, of a program that runs in a narrower type: where finite values leave that type, an infinite result may
+    come as NaN, or as the other infinity.  Its bound is infinite then."""
+
+    binds_infinities: ClassVar[bool] = False
+
+
 def bounded(fn: Bound, formula: str | None = None) -> Bounded:
     """|a - h| <= fn(ctx), an error function of the inputs.  formula: as text; without it, fn's docstring is."""
     return Bounded(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
@@ -64,6 +71,7 @@ def composed(fn: Bound, formula: str | None = None) -> Composed:
     return Composed(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
 
 
-def propagated(fn: Bound, formula: str) -> Propagated:
-    """|a - h| <= fn(ctx), of floats and integers.  formula: as text."""
-    return Propagated(formula, fn=fn)
+def propagated(fn: Bound, formula: str, narrow: bool = False) -> Propagated:
+    """|a - h| <= fn(ctx), of floats and integers.  formula: as text.  narrow: of a program that runs in a narrower
+    type."""
+    return (Narrowed if narrow else Propagated)(formula, fn=fn)

@@ -10,6 +10,7 @@ import numpy as np
 from harness.core.dtypes import F16, F32, DType
 from harness.core.errors import UsageError
 from suites.mil import dialect as mil
+from suites.passes.validity import valid
 from suites.programs.respell import View, Words
 
 _MOVABLE = {("matmul", "x"), ("matmul", "y"), ("conv", "bias"), ("concat", "values"), ("stack", "values")}
@@ -80,6 +81,9 @@ class _Mil(Words):
         scalar = isinstance(given, str) and not v.values[given].shape
         named = "names" in v.g.meta or v.g.meta.get("options")
         return not scalar and not named and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
+
+    def valid(self, v: View) -> bool:
+        return valid(v)
 
     def open(self, v: View, name: str, axes: Sequence[int]) -> None:
         shape = v.values[name].shape

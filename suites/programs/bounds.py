@@ -74,7 +74,7 @@ class _Propagation:
         if self.narrow:
             for name, x in self._start().items():
                 if name not in self.g.consts and isinstance(x, np.ndarray) and of(x).kind == "f":
-                    self._push(-1, name, ulp(x.astype(np.float64), F16))
+                    self._push(-1, name, _narrowing(x.astype(np.float64)))
         for i, node in enumerate(self.g.nodes):
             jumps = self._jumps(node, self.needs[i]) if self._step(node) and not self.stateful else {}
             for name, b in own[i]:
@@ -96,8 +96,7 @@ class _Propagation:
             if e.dtype.kind in "iu":
                 b = np.asarray(e.error.bound(e.context()) if e.error.moves_integers else 0.0, np.float64)
             elif self.narrow:
-                v = e.value.astype(np.float64)
-                b = np.where(np.abs(v) > float_max(F16), np.inf, ulp(v, F16))
+                b = _narrowing(e.value.astype(np.float64))
             else:
                 b = np.asarray(e.error.bound(e.context()), np.float64)
             b = np.where(np.isnan(b), np.inf, b)
@@ -159,6 +158,11 @@ class _Propagation:
                     worst[n] = np.maximum(worst.get(n, 0.0), _change(scope[n], self.base[n]))
         for n, w in worst.items():
             self.off[n] = self.off.get(n, 0.0) + w
+
+
+def _narrowing(v: np.ndarray) -> np.ndarray:
+    """How far values are off where they are rounded to f16: without limit beyond that type."""
+    return np.asarray(np.where(np.abs(v) > float_max(F16), np.inf, ulp(v, F16)))
 
 
 def _needs(node: Node) -> set[str]:

@@ -89,7 +89,7 @@ class Language:
             return self.bounds(ctx.call, narrow)[k]
 
         what = "every value rounded to f16" if narrow else "every op's own error"
-        return propagated(bound, f"{what}, propagated through the program, twice, + ulp")
+        return propagated(bound, f"{what}, propagated through the program, twice, + ulp", narrow)
 
     def bounds(self, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """How far outputs of the program of a call may be off (``suites.programs.bounds``).  names: of these values.

@@ -62,7 +62,7 @@ def values(
     """
     with quiet:
         if strict:
-            scope = language.hold(g, [_filled(x) for x in inputs], opset)
+            scope = language.hold(g, [filled(x) for x in inputs], opset)
         else:
             scope = language.run(g, [_plain(x) for x in inputs], opset)
     producers = {name: i for i, node in enumerate(g.nodes) for name in node.outputs if name}
@@ -94,7 +94,8 @@ def _plain(x: T | Arg) -> np.ndarray:
     return np.zeros(x.shape, x.dtype.np)
 
 
-def _filled(x: T | Arg) -> np.ndarray:
+def filled(x: T | Arg) -> np.ndarray:
+    """Data of an input, by its recipe."""
     assert x.dtype is not None
     if x.values is not None:
         return _plain(x)

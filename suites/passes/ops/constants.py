@@ -111,12 +111,14 @@ def _randomised(d: Draw) -> dict[str, Any]:
     else:
         y, m = p.op("mul", x=p.op("concat", values=(none, none, none), axis=0), y=p.weights((6, n), 2, 9)), n
     rows = 6 if kind == "mul" else 2
+    p.g.meta["any_weights"] = True
     return p.done(p.op("add", x=y, y=p.input((rows, m), "uniform:1:2")), p.op("square", x=x), pattern=f"match {kind}")
 
 
 def _no_weights(d: Draw) -> dict[str, Any]:
     """The only constants are parameters of ops."""
     p = Program(d)
+    p.g.meta["any_weights"] = True
     y = p.op("transpose", x=p.input((2, 3, 4)), perm=d.shuffle(range(3)))
     return p.done(p.op("reduce_sum", x=y, axes=[1], keep_dims=True), fires=False)
 

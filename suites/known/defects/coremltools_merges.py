@@ -1,0 +1,274 @@
+"""What comes where a graph pass puts one op in place of several that do not mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from harness.core.instance import Node
+from harness.ledger.defect_models import Given
+from suites.passes.edits import Edit, Outputs, after
+
+CONVOLUTIONS = ("conv", "conv_transpose")
+
+
+def _by_channel(e: Edit, conv: Node, scale: np.ndarray) -> np.ndarray:
+    """The weight of a convolution with a factor for each channel.  That of a transposed one is refolded as if it had no
+    groups."""
+    w = e.p.consts[conv.value("weight")]
+    each = scale.reshape(-1, *[1] * (w.ndim - 1))
+    if conv.op == "conv":
+        return (w * each).astype(w.dtype)
+    turned = w.swapaxes(0, 1)
+    folded = turned.reshape(scale.size, -1, *w.shape[2:]) * each
+    return folded.reshape(turned.shape).swapaxes(0, 1).astype(w.dtype)
+
+
+def _channels(e: Edit, conv: Node) -> int:
+    w, groups = e.p.consts[conv.value("weight")], e.const(conv, "groups")
+    count = 1 if groups is None else int(groups)
+    return w.shape[0] if conv.op == "conv" else w.shape[1] * count
+
+
+def _bias(e: Edit, conv: Node, count: int) -> np.ndarray | None:
+    """The bias of a convolution or product; None of one that is no constant."""
+    if "bias" not in conv.inputs:
+        return np.zeros(count, e.p.consts[conv.value("weight")].dtype)
+    return e.const(conv, "bias")
+
+
+def _scale_of(node: Node, c: np.ndarray, count: int, rank: int) -> np.ndarray | None:
+    """The factor that a product or quotient applies to the channels of a convolution, as the pass understands it."""
+    if c.shape in ((), (1,)):
+        out = np.full(count, c.reshape(()))
+    elif c.size == count and c.ndim in (rank, rank - 1) and c.shape[c.ndim - rank + 1] == count:
+        out = c.reshape(count)
+    else:
+        return None
+    return np.asarray(1 / out if node.op == "real_div" else out)
+
+
+def _scale(e: Edit, divisors: bool = False) -> Iterator[Any]:
+    """divisors: only of convolutions that a constant is divided by, which the pass divides by the constant."""
+    for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
+        node = e.follower(conv, "mul", "real_div")
+        found = e.side(node) if node is not None else None
+        if node is None or found is None or e.const(conv, "weight") is None:
+            continue
+        divisor = node.op == "real_div" and node.inputs["y"] == conv.outputs[0]
+        if divisors and not divisor:
+            continue
+        count = _channels(e, conv)
+        scale, bias = _scale_of(node, found[0], count, len(e.shape(conv.outputs[0]))), _bias(e, conv, count)
+        if scale is not None and bias is not None:
+            weight = _by_channel(e, conv, scale)
+            inputs = {**conv.inputs, "weight": weight, "bias": (bias * scale).astype(weight.dtype)}
+            e.p.nodes.remove(conv)
+            yield e.become(node, conv.op, inputs)
+
+
+def _normalisation(e: Edit) -> Iterator[Any]:
+    for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
+        node = e.follower(conv, "batch_norm")
+        if node is None or e.const(conv, "weight") is None:
+            continue
+        count = _channels(e, conv)
+        given = {k: e.const(node, k) for k in ("mean", "variance", "gamma", "beta")}
+        mean, variance, bias = given["mean"], given["variance"], _bias(e, conv, count)
+        if mean is None or variance is None or bias is None:
+            continue
+        gamma = given["gamma"] if given["gamma"] is not None else np.ones(count, mean.dtype)
+        beta = given["beta"] if given["beta"] is not None else np.zeros(count, mean.dtype)
+        epsilon = e.const(node, "epsilon")
+        scale = gamma / np.sqrt(variance + np.asarray(1e-5 if epsilon is None else epsilon, mean.dtype))
+        weight = _by_channel(e, conv, scale)
+        inputs = {**conv.inputs, "weight": weight, "bias": (scale * (bias - mean) + beta).astype(weight.dtype)}
+        e.p.nodes.remove(conv)
+        yield e.become(node, conv.op, inputs)
+
+
+def _sum(e: Edit) -> Iterator[Any]:
+    """A sum or difference in the bias of a convolution or of linear."""
+    for conv in [n for n in e.p.nodes if n.op in (*CONVOLUTIONS, "linear")]:
+        node = e.follower(conv, "add", "sub")
+        found = e.side(node) if node is not None else None
+        weight = e.const(conv, "weight")
+        if node is None or found is None or weight is None:
+            continue
+        count = weight.shape[0] if conv.op == "linear" else _channels(e, conv)
+        c, bias = found[0], _bias(e, conv, count)
+        if bias is None or c.size not in (1, count):
+            continue
+        c = np.broadcast_to(c.reshape(-1), (count,))
+        if node.op == "sub" and node.inputs["x"] == conv.outputs[0]:
+            c = -c
+        elif node.op == "sub":
+            weight, bias = -weight, -bias
+        e.p.nodes.remove(conv)
+        yield e.become(node, conv.op, {**conv.inputs, "weight": weight, "bias": (bias + c).astype(weight.dtype)})
+
+
+def _product(e: Edit) -> Iterator[Any]:
+    """A product with a constant on its right and a sum or difference as linear; c - x y is taken for x y - c."""
+    for node in [n for n in e.p.nodes if n.op == "matmul"]:
+        behind, weight = e.follower(node, "add", "sub"), e.const(node, "y")
+        found = e.side(behind) if behind is not None else None
+        if behind is None or found is None or weight is None or weight.ndim != 2:
+            continue
+        turned, bias = e.const(node, "transpose_y"), np.squeeze(found[0])
+        x_turned = e.const(node, "transpose_x")
+        weight = weight if turned is not None and turned else weight.T
+        if bias.shape != (weight.shape[0],) or (x_turned is not None and x_turned):
+            continue
+        e.p.nodes.remove(node)
+        bias = -bias if behind.op == "sub" else bias
+        yield e.become(behind, "linear", {"x": node.inputs["x"], "weight": weight.copy(), "bias": bias})
+
+
+def _batch_norm(e: Edit) -> Iterator[Any]:
+    """x * scale + offset as batch_norm of variance 1 and the default epsilon."""
+    for node in [n for n in e.p.nodes if n.op == "mul"]:
+        behind = e.follower(node, "add")
+        scale, offset = e.side(node), e.side(behind) if behind is not None else None
+        if behind is None or scale is None or offset is None or len(e.shape(scale[1])) != 4:
+            continue
+        count = e.shape(scale[1])[1]
+        if any(c.shape not in ((count, 1, 1), (1, count, 1, 1)) for c in (scale[0], offset[0])):
+            continue
+        gamma, beta = (c.reshape(count) for c in (scale[0], offset[0]))
+        e.p.nodes.remove(node)
+        mean = np.zeros(count, gamma.dtype)
+        inputs = {"x": scale[1], "mean": mean, "variance": mean + 1, "gamma": gamma, "beta": beta}
+        yield e.become(behind, "batch_norm", inputs)
+
+
+def _gather(e: Edit, last: bool = True) -> Iterator[Any]:
+    """Rows of a table.  last: the one stands in the last axis, where the pattern has it, and not in the one before,
+    which the pass takes for the last since it counts the axes of the indices."""
+    for node in [n for n in e.p.nodes if n.op == "one_hot"]:
+        behind = e.follower(node, "matmul")
+        table = e.const(behind, "y") if behind is not None else None
+        axis = e.const(node, "axis")
+        at = node.inputs.get("indices")
+        if behind is None or table is None or axis is None or not isinstance(at, str):
+            continue
+        if int(axis) == (-1 if last else len(e.shape(at)) - 1):
+            e.p.nodes.remove(node)
+            yield e.become(behind, "gather", {"x": behind.inputs["y"], "indices": at, "axis": np.int32(0)})
+
+
+def _dilation(e: Edit) -> Iterator[Any]:
+    """A convolution of batches with its stride, dilated: the stride is now over the whole."""
+    for node in [n for n in e.p.nodes if n.op == "space_to_batch"]:
+        conv = e.follower(node, "conv")
+        behind = e.follower(conv, "batch_to_space")
+        if conv is not None and behind is not None:
+            inputs = {**conv.inputs, "x": node.inputs["x"], "dilations": node.inputs["block_shape"]}
+            e.p.nodes.remove(node)
+            e.p.nodes.remove(conv)
+            yield e.become(behind, "conv", inputs)
+
+
+def _relu_below_zero(e: Edit) -> Iterator[Any]:
+    """Dividing by a scale below 0 turns the sign of what relu sees: relu(s z) / s is -relu(-z)."""
+    for node in [n for n in e.p.nodes if n.op in ("add", "sub")]:
+        relu = e.follower(node, "relu")
+        behind = e.follower(relu, "quantize")
+        if relu is None or behind is None:
+            continue
+        for slot in ("y", "x"):  # the scale of x is divided by where that of y cannot be
+            made = e.maker(node.inputs[slot], "dequantize")
+            scale = e.const(made, "scale") if made is not None else None
+            if scale is not None and np.ndim(scale) == 0:
+                if scale < 0:
+                    relu.op = "minimum"
+                    relu.inputs = {"x": relu.inputs["x"], "y": e.put(np.zeros((), scale.dtype))}
+                    yield
+                break
+
+
+def _turned(e: Edit) -> Iterator[Any]:
+    """A transpose between two reshapes, by the places of its axes as they are written: those below 0 stand first."""
+    for node in [n for n in e.p.nodes if n.op == "reshape"]:
+        turn = e.follower(node, "transpose")
+        behind, perm = e.follower(turn, "reshape"), e.const(turn, "perm") if turn is not None else None
+        if turn is None or behind is None or perm is None or (perm >= 0).all():
+            continue
+        shape = e.shape(node.outputs[0])
+        groups: list[list[int]] = []
+        for a in perm.tolist():
+            if groups and a == groups[-1][-1] + 1:
+                groups[-1].append(a)
+            else:
+                groups.append([a])
+        starts = [g[0] for g in groups]
+        order = sorted(starts)
+        extents = [int(np.prod([shape[a] for a in g])) for g in groups]
+        sizes = [extents[starts.index(a)] for a in order]
+        places = np.array([order.index(a) for a in starts], np.int32)
+        if int(np.prod(sizes)) != int(np.prod(shape)):
+            continue
+        node.inputs["shape"] = e.put(np.array(sizes, np.int32))
+        turn.inputs["perm"] = e.put(places)
+        yield
+
+
+def scaled_as_if_not_grouped(g: Given) -> Outputs:
+    """conv_transpose [C_in, C_out / groups, ...]: channel i scales the i-th of C_out slices of the weights, after their
+    first two axes are exchanged and refolded."""
+    return after(g, lambda e: chain(_scale(e), _normalisation(e)))
+
+
+def divided_the_other_way(g: Given) -> Outputs:
+    """A constant that is divided by a convolution: the convolution is divided by the constant."""
+    return after(g, lambda e: _scale(e, True))
+
+
+def merged_as_linear(g: Given) -> Outputs:
+    """A product less a constant, where the constant less the product is asked for."""
+    return after(g, _product)
+
+
+def merged_as_batch_norm(g: Given) -> Outputs:
+    """A factor and an offset as batch_norm of the default epsilon."""
+    return after(g, _batch_norm)
+
+
+def rows_by_another_axis(g: Given) -> Outputs:
+    """Rows of a table, where the one stands in the last axis but one."""
+    return after(g, lambda e: _gather(e, False))
+
+
+def turned_as_written(g: Given) -> Outputs:
+    """A transpose of more than five axes by what perm says, unsigned."""
+    return after(g, _turned)
+
+
+def dilated_with_its_stride(g: Given) -> Outputs:
+    """A dilated convolution with the stride that its batches had."""
+    return after(g, _dilation)
+
+
+def relu_of_the_other_sign(g: Given) -> Outputs:
+    """A relu that lets through what is below 0."""
+    return after(g, _relu_below_zero)
+
+
+_MERGES = {
+    "fuse_conv_batchnorm": _normalisation,
+    "fuse_conv_bias": _sum,
+    "fuse_conv_scale": _scale,
+    "fuse_linear_bias": _sum,
+    "fuse_matmul_weight_bias": _product,
+    "fuse_onehot_matmul_to_gather": _gather,
+}
+
+
+def merged(g: Given) -> Outputs:
+    """Constants that are merged into an op meet it as they are: none between overflows, and one that is infinite or NaN
+    meets every product."""
+    edit = _MERGES.get(g.inst.op)
+    return None if edit is None else after(g, edit)

@@ -1,0 +1,89 @@
+"""Programs changed as a graph pass changes them: what models of the defects of passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from harness.core.instance import Graph, Node
+from harness.ledger.defect_models import Given
+from suites.passes.program import LANGUAGE
+from suites.programs.values import operands
+
+Outputs = list[Any] | None
+_NEVER_FOLDED = ("constexpr", "random", "read_state", "coreml")
+
+
+class Edit:
+    """A copy of an instance's program, to be changed.  Nodes whose operands are all constants are constants in it, as
+    coremltools knows their values too.
+
+    p: the program.  values: of all its values on the data of the instance, for their shapes.
+    """
+
+    def __init__(self, g: Given) -> None:
+        self.g = g
+        self.p: Graph = deepcopy(g.attr("program"))
+        self.values = LANGUAGE.run(g.attr("program"), g["inputs"], g.inst.opset)
+        for node in list(self.p.nodes):
+            names = [n for _, _, n in operands(node)]
+            plain = not node.op.startswith(_NEVER_FOLDED) and not any(isinstance(a, Graph) for a in node.attrs.values())
+            if plain and names and all(n in self.p.consts for n in names):
+                self.p.consts |= {o: np.asarray(self.values[o]) for o in node.outputs}
+                self.p.nodes.remove(node)
+
+    def maker(self, name: Any, *ops: str) -> Node | None:
+        """The node that makes a value, if it is one of these ops."""
+        return next((n for n in self.p.nodes if name in n.outputs and (not ops or n.op in ops)), None)
+
+    def users(self, name: str) -> list[Node]:
+        return [n for n in self.p.nodes if any(x == name for _, _, x in operands(n))]
+
+    def follower(self, node: Node | None, *ops: str) -> Node | None:
+        """The only user of a node's result, if it is one of these ops and the result is no output."""
+        if node is None or node.outputs[0] in self.p.outputs:
+            return None
+        users = self.users(node.outputs[0])
+        return users[0] if len(users) == 1 and users[0].op in ops else None
+
+    def const(self, node: Node, slot: str) -> np.ndarray | None:
+        """The constant in a slot of a node."""
+        name = node.inputs.get(slot)
+        return self.p.consts.get(name) if isinstance(name, str) else None
+
+    def side(self, node: Node) -> tuple[np.ndarray, str] | None:
+        """The constant of a node of two operands, and the other operand."""
+        for slot, other in (("x", "y"), ("y", "x")):
+            c, name = self.const(node, slot), node.inputs.get(other)
+            if c is not None and isinstance(name, str) and name not in self.p.consts:
+                return c, name
+        return None
+
+    def put(self, value: Any) -> str:
+        """A new constant."""
+        name = f"new{len(self.p.consts)}"
+        self.p.consts[name] = np.asarray(value)
+        return name
+
+    def become(self, node: Node, op: str, inputs: dict[str, Any]) -> None:
+        """A node is another one, of the same results."""
+        node.op, node.attrs = op, {}
+        node.inputs = {k: v if isinstance(v, str) else self.put(v) for k, v in inputs.items()}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return np.shape(self.values[name])
+
+
+def after(g: Given, edit: Callable[[Edit], Iterator[Any]]) -> Outputs:
+    """What a defect model returns: the program is right after an edit, which yields once for each change that it makes;
+    None where it makes none.  The pass is then said to have done something."""
+    e = Edit(g)
+    if not list(edit(e)):
+        return None
+    again = g.reevaluate({"program": e.p})
+    if again is None or e.p.meta["fires"] is None:  # of a program that was respelt nothing is promised
+        return again
+    return [np.array(True), *again[1:]]

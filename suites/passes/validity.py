@@ -1,0 +1,77 @@
+"""What a respelt program has to obey beyond what the reference checks of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from harness.core.instance import Graph, Node
+from harness.core.quiet import quiet
+from suites.passes.program import LANGUAGE
+from suites.programs.respell import View
+from suites.programs.values import filled
+
+RANDOMISED = 10  # elements from which on WeightRandomizer takes a constant for a weight
+
+
+def _ranks(v: View, node: Node, slot: str) -> tuple[int, ...]:
+    name = node.inputs.get(slot)
+    return v.values[name].shape if isinstance(name, str) else ()
+
+
+def _attention(v: View, node: Node) -> bool:
+    """iOS18 scaled_dot_product_attention, query: tensor<[B, *?, L, E]>, at least three axes."""
+    return len(_ranks(v, node, "query")) >= 3
+
+
+def _gather_along_axis(v: View, node: Node) -> bool:
+    """iOS15 gather_along_axis returns a tensor<*D> of the shape of indices: indices have the extents of x, but on the
+    axis."""
+    x, at = _ranks(v, node, "x"), _ranks(v, node, "indices")
+    given = node.inputs.get("axis")
+    axis = int(v.g.consts[given]) if isinstance(given, str) and given in v.g.consts else 0
+    return all(m == n or k == axis % len(x) for k, (m, n) in enumerate(zip(x, at, strict=True)))
+
+
+def _stft(v: View, node: Node) -> bool:
+    """complex_stft refers to torch.stft, whose input is one signal or a batch of them."""
+    return len(_ranks(v, node, "input")) <= 2
+
+
+_NODES: dict[str, Callable[[View, Node], bool]] = {
+    "complex_stft": _stft,
+    "gather_along_axis": _gather_along_axis,
+    "scaled_dot_product_attention": _attention,
+}
+
+
+def _symbols(v: View) -> bool:
+    """A symbol has one extent wherever it stands."""
+    met: dict[str, int] = {}
+    symbols: dict[str, list[str]] = v.g.meta.get("symbols", {})
+    pairs = [(s, n) for k, t in enumerate(v.inputs) for s, n in zip(symbols.get(f"p{k}", ()), t.shape) if s]
+    return all(met.setdefault(s, n) == n for s, n in pairs)
+
+
+def _any_weights(v: View) -> bool:
+    """Of a program whose pass makes other weights: no output hangs on them."""
+    if not v.g.meta.get("any_weights"):
+        return True
+    other = Graph(v.g.inputs, v.g.nodes, v.g.outputs, {k: _other(a) for k, a in v.g.consts.items()}, v.g.meta)
+    data = [filled(t) for t in v.inputs]
+    with quiet:
+        a, b = (LANGUAGE.run(g, data, v.opset) for g in (v.g, other))
+    return all(np.array_equal(a[n], b[n], equal_nan=np.asarray(a[n]).dtype.kind == "f") for n in v.g.outputs)
+
+
+def _other(a: np.ndarray) -> np.ndarray:
+    """Another weight, where a constant is one."""
+    if a.size < RANDOMISED or a.dtype.kind not in "fiu":
+        return a
+    return (np.arange(a.size).reshape(a.shape) % 7 / 8 + 0.0625).astype(a.dtype)
+
+
+def valid(v: View) -> bool:
+    """Is a program one that MIL's pages describe, and that a pass has to leave as it is?"""
+    return all(_NODES[n.op](v, n) for n in v.g.nodes if n.op in _NODES) and _symbols(v) and _any_weights(v)
