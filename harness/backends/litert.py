@@ -112,7 +112,7 @@ class LiteRt(Backend):
         return version if PACKAGE == "ai-edge-litert" else f"{PACKAGE} {version}"
 
     def info(self) -> dict[str, Any]:
-        return {"package": PACKAGE}
+        return {"package": PACKAGE, **({"leaves_to": "litert-opt"} if self.kernels == "xnnpack" else {})}
 
     def load(self, model: bytes, format: str) -> Any:
         ins, outs = io_tensors(model)

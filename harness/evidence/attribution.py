@@ -90,6 +90,8 @@ class Attribution:
             got = self._one(one, info)
             if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
                 got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
+            if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
+                got = self._one(one, self.handle(info.leaves_to).info)
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes

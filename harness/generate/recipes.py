@@ -52,7 +52,7 @@ def _whole(values: list[Any], dtype: DType) -> np.ndarray:
     try:
         return np.array(values, dtype.np)
     except (OverflowError, ValueError):  # NaN and infinities of a float input, or a number that is too large
-        if any(v != v or abs(v) == float("inf") for v in values):
+        if any(isinstance(v, float) for v in values):
             finite = np.nan_to_num(np.array(values, np.float64), posinf=1, neginf=-1)
             return native_ref.convert(finite, np.dtype(np.int64)).astype(dtype.np)
         return np.array(values, np.int64).astype(dtype.np)

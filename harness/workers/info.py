@@ -38,7 +38,8 @@ class BackendInfo:
 
     target_dialect: it is given each instance as a model of that dialect.  known_as: further names under which known
     differences list its runtime.  front_end: the runtime that loads its models and computes nothing.  Of what is listed
-    of that runtime only what happens at loading holds here.
+    of that runtime only what happens at loading holds here.  leaves_to: the backend that computes the nodes of a
+    program that this one, a delegate, does not take.
 
     python, numpy: versions in its process.  more: further facts, for the report alone.
     """
@@ -65,6 +66,7 @@ class BackendInfo:
     target_dialect: str | None = None
     known_as: tuple[str, ...] = ()
     front_end: str | None = None
+    leaves_to: str | None = None
     python: str = ""
     numpy: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class BackendInfo:
             "target_dialect": self.target_dialect,
             "known_as": list(self.known_as) or None,
             "front_end": self.front_end,
+            "leaves_to": self.leaves_to,
             "path_kinds": list(self.path_kinds) or None,
             "claims": self.claims.to_json() or None,
             "absolute": dict(self.absolute) or None,
@@ -161,6 +164,7 @@ FACTS: dict[str, Form] = {
     "target_dialect": _TEXT,
     "known_as": that("a name, or a list of names", lambda x: _TEXT(x) is None or _NAMES(x) is None),
     "front_end": _TEXT,
+    "leaves_to": _TEXT,
 }
 _GREETING = fields(
     {"attributes": fields({"name": _TEXT, "formats": ATTRIBUTES["formats"]}, ATTRIBUTES), "version": _TEXT},
@@ -206,6 +210,7 @@ def declared(name: str, greeting: Any, more: Mapping[str, Any] | None = None) ->
         target_dialect=facts.pop("target_dialect", None),
         known_as=(known,) if isinstance(known, str) else tuple(known),
         front_end=facts.pop("front_end", None),
+        leaves_to=facts.pop("leaves_to", None),
         python=greeting.get("python", ""),
         numpy=greeting.get("numpy", ""),
         more=facts,

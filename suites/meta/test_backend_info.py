@@ -51,10 +51,10 @@ def test_claims_are_read():
 
 
 def test_info_overrides_the_attributes_and_keeps_other_facts():
-    facts = {"opset": 21, "ir": 10, "target_dialect": "toy", "known_as": "other"}
+    facts = {"opset": 21, "ir": 10, "target_dialect": "toy", "known_as": "other", "leaves_to": "rest"}
     info = read({"opsets": (7, 23), "info": lambda self: facts})
     assert (info.oldest_opset, info.opset, info.more) == (7, 21, {"ir": 10})
-    assert (info.target_dialect, info.known_as) == ("toy", ("other",))
+    assert (info.target_dialect, info.known_as, info.leaves_to) == ("toy", ("other",), "rest")
     assert info.told()["info"] == {"oldest_opset": 7, "claims": {"opsets": [7, 23]}, **facts, "known_as": ["other"]}
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from harness.cases.case import fill
+from harness.cases.case import Case, fill
+from harness.cases.result import Result
 from harness.core.dtypes import of
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
@@ -51,3 +53,28 @@ def test_sparse_weights_read_as_dense_ones_meet_subnormals() -> None:
     )
     for first, found in ((flushed[1], Verdict.KNOWN), (1e-38, Verdict.MISMATCH)):
         assert verdict(small, "litert-xnnpack", [[first, 7], [0, 7]])[0] is found
+
+
+def test_a_running_sum_of_squares_gives_what_single_precision_leaves_of_it() -> None:
+    x = np.array([[[[1e4, 1.0, 1.0, 2.0]]]])
+    inst = instance(
+        "LOCAL_RESPONSE_NORMALIZATION", 1, {"input": arg(x)}, {"radius": 0, "bias": 1.0, "alpha": 1.0, "beta": 1.0}
+    )
+    nan = instance("LOCAL_RESPONSE_NORMALIZATION", 1, {"input": arg([[[[np.nan, 1.0, 2.0]]]])}, inst.attrs)
+    known = (Verdict.KNOWN, "litert-opt-lrn-running-sum")
+    assert verdict(nan, "litert-opt", np.full((1, 1, 1, 3), np.nan)) == known
+    assert verdict(nan, "litert-opt", [[[[np.nan, np.nan, 0.3]]]])[0] is Verdict.MISMATCH
+    wide = instance("LOCAL_RESPONSE_NORMALIZATION", 1, {"input": arg(x)}, {**inst.attrs, "radius": 1})
+    left = np.float32(1e8) + np.float32(1) + np.float32(1) - np.float32(1e8)  # of the two small squares
+    sums = 1 + np.array([1e8, 1e8, left + np.float32(4), left + np.float32(4) - np.float32(1)])
+    assert verdict(wide, "litert-opt", x / sums) == known
+    assert verdict(wide, "litert-opt", x / [1e8, 1e8, 7.0, 7.0])[0] is Verdict.MISMATCH
+
+
+def test_a_listed_condition_of_strided_slice_holds_without_its_input() -> None:
+    entry = LEDGER.by_id["litert-strided-slice-offset"]
+    numbers = {s: arg([2], True, np.int32) for s in ("begin", "end", "strides")}
+    inst = replace(instance("STRIDED_SLICE", 8, numbers, {"offset": True}), rule="required-input:input")
+    assert not entry.describes(Case(registry.version_of(inst), inst, 0), BackendInfo("litert-opt", "2.3.0"))
+    result = Result(Case(registry.version_of(inst), inst, 0), "litert-opt", Verdict.CRASHED, Outcome(Status.CRASHED))
+    assert not entry.matches(result, BackendInfo("litert-opt", "2.3.0"))

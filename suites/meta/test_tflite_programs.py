@@ -44,6 +44,28 @@ def test_what_a_listed_node_gives_explains_the_program(x: tuple[float, ...], ent
     assert (result.known, result.verdict) == (entry, Verdict.KNOWN if entry else Verdict.AGREE)
 
 
+def test_a_node_that_the_delegate_leaves_is_asked_of_who_computes_it() -> None:
+    """XNNPACK gives NaN for the reciprocal root of 0, which is listed; FAKE_QUANT, which it does not take, clamps that.
+    The reference knows nothing of a clamped NaN."""
+    nodes = [
+        Node("RSQRT", {"x": "p0"}, ["r"], {}, version=1),
+        Node("FAKE_QUANT", {"input": "r"}, ["y"], {"min": -3.5, "max": 1.0, "num_bits": 16}, version=1),
+    ]
+    tensors = {n: {"dtype": F32, "shape": [1, 2]} for n in ("r", "y")}
+    g = Graph([], nodes, ["r", "y"], {}, {"tensors": tensors})
+    attrs = {"program": g, "pattern": "RSQRT FAKE_QUANT"}
+    v = registry.dialect("tflite-graphs").versions["tflite-graphs/small/1"]
+    case = fill(
+        v, Instance("tflite-graphs", "small", 1, 1, attrs, {"inputs": [Arg(F32, (1, 2), values=[0.0, 4.0])]}, 2)
+    )
+    with create("litert-xnnpack") as h, create("litert-opt") as rest:
+        ledger, handles = load_ledger(backends=[h.info]), {h.name: h, rest.name: rest}
+        result = next(
+            iter(Engine([h], ledger=ledger, attribute=Attribution(handles.__getitem__, ledger)).judge([case]))
+        )
+    assert (result.verdict, result.known) == (Verdict.KNOWN, "xnnpack-sqrt-by-reciprocal")
+
+
 @pytest.mark.parametrize("v", VERSIONS, ids=lambda v: v.op)
 def test_smaller_programs_have_the_scales_of_the_whole(v: OpVersion) -> None:
     """What is left computes what the whole computes there."""

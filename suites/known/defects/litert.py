@@ -118,6 +118,23 @@ def lrn_of_half_open_windows(g: Given) -> Outputs:
     return [Near(out, 1e-5 * np.abs(out) + 1e-37)]
 
 
+def lrn_of_running_sum(g: Given) -> Outputs:
+    """The sum of a window is that of the channel before, plus the square that enters, less the one that leaves, each
+    rounded to single precision; the power is off by 4 ulp at most."""
+    x, radius, one = g["input"], g.attr("radius", 0), np.float32
+    squares = np.pad(x * x * one(g.attr("alpha", 0.0)), [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
+    total, base = np.zeros(x.shape[:-1], one), np.zeros_like(x)
+    for c in range(2 * radius):
+        total = total + squares[..., c]
+    for c in range(x.shape[-1]):
+        total = total + squares[..., c + 2 * radius]
+        base[..., c] = one(g.attr("bias", 0.0)) + total
+        total = total - squares[..., c]
+    power = (base.astype(np.float64) ** -float(one(g.attr("beta", 0.0)))).astype(one)
+    out = x * power
+    return [Near(out, 4 * np.spacing(np.abs(out)).astype(np.float64) + np.abs(x) * 2.0**-149)]
+
+
 def no_grams_of_short_sentences(g: Given) -> Outputs:
     """A sentence of fewer words than the longest gram gives none."""
     short = len(str(g["input"].ravel()[0]).split()) < g.attr("ngram_size", 0)

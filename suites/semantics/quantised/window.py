@@ -330,10 +330,11 @@ def _fake_bound(ctx: Context) -> Array:
     data=("uniform:-8:8", "small", "unit", "wide"),
 )
 def fake_quant(x: Float[Array, "*d"], *, low: Opaque, high: Opaque, bits: Opaque, narrow: Opaque) -> Float[Array, "*d"]:
-    """The number that ``x`` becomes when it is quantised to ``bits`` between low and high and back."""
+    """The number that ``x`` becomes when it is quantised to ``bits`` between low and high and back: a multiple of the
+    step, of which 0 is one."""
     t, scale = _fake(x, low, high, bits, narrow)
-    _, lo, _ = nudged(low, high, bits, narrow)
-    return np.floor(t + 0.5) * scale + lo
+    lo = nudged(low, high, bits, narrow)[1]
+    return (np.floor(t + 0.5) + np.rint(lo / scale)) * scale
 
 
 def _row_bound(ctx: Context) -> Array:
