@@ -46,6 +46,10 @@ class Unfolded(Protocol):
     @property
     def sums_errors(self) -> bool: ...
 
+    def reads(self, k: int) -> Sequence[str]:
+        """Names of the values that node ``k`` reads."""
+        ...
+
     def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
         """Node ``k`` as an instance of its op, its operands as ``scope`` has them."""
         ...

@@ -38,13 +38,15 @@ class _Nodes:
     """What the nodes gave, one after the other.
 
     scope: values by name, of a node that runs only as a part of the program the reference's.  given: those of all
-    nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  end: the result of a
-    node that settles the verdict."""
+    nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
+    values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
+    result of a node that settles the verdict."""
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)
     off: dict[str, Any] = field(default_factory=dict)
     told: list[Result] = field(default_factory=list)
+    undefined: set[str] = field(default_factory=set)
     end: Result | None = None
 
 
@@ -74,6 +76,9 @@ class Attribution:
     def _ask(self, program: Unfolded, result: Result, info: BackendInfo) -> _Nodes:
         nodes = _Nodes(dict(program.values))
         for k, names in enumerate(program.names):
+            if nodes.undefined and nodes.undefined.intersection(program.reads(k)):
+                nodes.undefined.update(names)
+                continue
             inst = program.node(k, nodes.scope)
             one = Case(registry.version_of(inst), inst, result.case.index)
             try:
@@ -81,8 +86,11 @@ class Attribution:
             except OpconformError:
                 if not nodes.told:
                     raise
-                nodes.end = nodes.told[0]  # what a listed difference gave is nothing that the next op takes
-                return nodes
+                if result.verdict is not Verdict.MISMATCH:
+                    nodes.end = nodes.told[0]  # what a listed difference gave is nothing that the next op takes
+                    return nodes
+                nodes.undefined.update(names)
+                continue
             damage = self._damage(one, info)
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
@@ -143,6 +151,10 @@ class Attribution:
         got = list(result.outcome.outputs or ())
         if nodes.told and any(isinstance(x, TypeOnly) for x in got):  # what follows from a wrong type is wrong too
             return _explained(result, nodes.told)
+        if nodes.undefined:
+            due = [(a, o) for a, o in zip(got, program.outputs) if o not in nodes.undefined]
+            same = len(got) == len(program.outputs) and all(_same(a, nodes.scope[o]) for a, o in due)
+            return _explained(result, nodes.told) if same else result
         if len(got) == len(program.outputs):
             same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
             if same:

@@ -17,7 +17,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Model, explains
+from harness.ledger.defect_models import Given, Model, explains
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -28,7 +28,7 @@ ELEMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "inf": lambda x: np.isinf(x.astype(np.float64)) if of(x).kind == "f" else np.zeros(x.shape, bool),
     "lowest": lambda x: x == int_range(of(x))[0] if of(x).kind == "i" else np.zeros(x.shape, bool),
 }
-_REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value}
+REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED_OUT.value}
 
 
 @dataclass
@@ -63,6 +63,7 @@ class LedgerEntry:
     shown_by: tuple[str, ...] = ()
     elements: str = ""
     defect_model: tuple[Model, ...] = ()
+    refused_if: Callable[[Given], Any] | None = None
     wide: str = ""
     intermittent: str = ""
     status: str = ""
@@ -134,7 +135,9 @@ class LedgerEntry:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         if not self._holds(facts):
             return False
-        return result.verdict is not Verdict.MISMATCH or not self.defect_model or self._given(result, info)
+        if result.verdict is Verdict.MISMATCH:
+            return not self.defect_model or self._given(result, info)
+        return self.refused_if is None or result.verdict.value not in REFUSALS or self._refused(result)
 
     def _given(self, result: Result, info: BackendInfo) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
@@ -147,6 +150,15 @@ class LedgerEntry:
             raise FormatError(
                 f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"
             ) from None
+
+    def _refused(self, result: Result) -> bool:
+        """Is this one of the instances that the defect has refused?  Raises FormatError, naming the entry, where the
+        function fails."""
+        assert self.refused_if is not None
+        try:
+            return bool(self.refused_if(Given(result.case, result.draw)))
+        except Exception as e:
+            raise FormatError(f"{self.source}: {self.kind_of} {self.id}: refused_if: {type(e).__name__}: {e}") from None
 
     def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
         """Of an instance of one run: the elements of its first operand that the entry says are open."""
@@ -215,8 +227,9 @@ class LedgerEntry:
         return (
             self.when is not None
             and not self.neighbours
+            and self.refused_if is None
             and not self.when.names & OUTCOME
-            and (self.corrupts_process or all(v in _REFUSALS for v in self.verdicts))
+            and (self.corrupts_process or all(v in REFUSALS for v in self.verdicts))
         )
 
     @property

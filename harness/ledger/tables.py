@@ -42,6 +42,10 @@ Fields that say what the backend answers instead; a mismatch needs one of them, 
   what it returns
 * ``wide``: why the entry says nothing of a wrong answer
 
+A refusal may need more than a condition can tell, such as what a node of a program is given:
+
+* ``refused_if``: a function in the folder ``defects`` that says whether the backend refuses the instance
+
 Fields for people: ``reason`` (why it is a difference), ``clause`` (the sentence of the specification that it departs
 from), ``status`` ("unreported", "reported", "confirmed" or "fixed in RELEASE"), ``link`` (the upstream issue),
 ``instance`` (the minimal instance as JSON, where it does not stand beside the file).  ``corrupts_process = true``: it
@@ -98,7 +102,7 @@ from harness.core.errors import FormatError
 from harness.core.instance import Instance, decode_value
 from harness.core.outcome import Verdict
 from harness.ledger.defect_models import model, taken_for
-from harness.ledger.entry import ELEMENTS, LedgerEntry
+from harness.ledger.entry import ELEMENTS, REFUSALS, LedgerEntry
 from harness.ledger.predicate import condition
 from harness.ledger.releases import releases
 from harness.workers.worker.processor import WORDS
@@ -127,6 +131,7 @@ ORDER = (
     "when",
     "behaves_as",
     "defect_model",
+    "refused_if",
     "wide",
     "elements",
     "corrupts_process",
@@ -141,13 +146,14 @@ ORDER = (
 )
 KEYS = {
     "known": set(ORDER) - {"question", "readings", "elements"},
-    "ambiguous": set(ORDER) - {"reason", "status", "behaves_as", "wide", "intermittent"},
+    "ambiguous": set(ORDER) - {"reason", "status", "behaves_as", "refused_if", "wide", "intermittent"},
 }
 _NEED = {
     "known": {"id", "backend", "op", "reason", "clause"},
     "ambiguous": {"id", "op", "question", "clause", "readings"},
 }
 _WHOLE = {"kind", "message", "verdict", "neighbours", "defect_model"}  # what is said of a whole answer
+_TEXTS = ("reason", "question", "when", "message", "instance", "refused_if", "wide", "intermittent")
 _BAD = {v.value for v in Verdict if v.bad}
 
 
@@ -199,6 +205,7 @@ def entry(kind: str, t: dict[str, Any], source: str, place: Path, shown: Shown |
             shown_by=texts(t, "shown_by"),
             elements=t.get("elements", ""),
             defect_model=(*behaves_as, *(model(place, n) for n in texts(t, "defect_model"))),
+            refused_if=model(place, t["refused_if"]) if "refused_if" in t else None,
             wide=t.get("wide", ""),
             intermittent=t.get("intermittent", ""),
             status=t.get("status", STATUSES[0] if kind == "known" else ""),
@@ -220,7 +227,7 @@ def _check(kind: str, t: dict[str, Any], shown: Shown | None) -> None:
         raise FormatError(f"unknown field {unknown[0]!r}, expected some of {' '.join(sorted(KEYS[kind]))}")
     if missing:
         raise FormatError(f"field {missing[0]!r} is missing")
-    for key in ("id", "clause", "reason", "question", "when", "message", "instance", "wide", "intermittent"):
+    for key in (*_TEXTS, "id", "clause"):
         if key in t and (not isinstance(t[key], str) or not t[key].strip()):
             raise FormatError(f"{key} must be a text, got {t[key]!r}")
     if not isinstance(t.get("link", ""), str):
@@ -241,6 +248,8 @@ def _check(kind: str, t: dict[str, Any], shown: Shown | None) -> None:
     for key in ("behaves_as", "defect_model", "wide"):
         if key in t and Verdict.MISMATCH.value not in _verdicts(t):
             raise FormatError(f"{key} explains a mismatch alone")
+    if "refused_if" in t and not REFUSALS.intersection(_verdicts(t)):
+        raise FormatError(f"refused_if explains a refusal alone, expected a verdict of {' '.join(sorted(REFUSALS))}")
     if "wide" in t and {"behaves_as", "defect_model"} & set(t):
         raise FormatError("wide says why nothing is known of the answer, behaves_as and defect_model say what it is")
     whole = (_WHOLE & set(t)) | ({"neighbours"} if shown and shown.neighbours else set())

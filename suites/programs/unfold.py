@@ -15,6 +15,7 @@ from harness.core.quiet import quiet
 from harness.declare import Expected
 from suites.programs.carried import expected_at
 from suites.programs.language import Language
+from suites.programs.values import operands
 
 Smaller = Callable[[Instance, Mapping[str, Any]], Iterator[Instance]]
 
@@ -49,6 +50,9 @@ class Unfolded:
     @property
     def values(self) -> dict[str, Any]:
         return {**self.graph.consts, **self.language.feed(self.graph, self.arrays["inputs"])}
+
+    def reads(self, k: int) -> list[str]:
+        return [x for _, _, x in operands(self.graph.nodes[k])]
 
     def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
         """Node ``k`` as an instance of its op, its operands with the elements that ``scope`` has and the scales that

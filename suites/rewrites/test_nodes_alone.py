@@ -13,6 +13,7 @@ from harness.cases.result import Result
 from harness.core.dtypes import F32, F64, DType
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.evidence.attribution import Attribution
 from harness.ledger.loader import load_ledger
@@ -89,3 +90,26 @@ def test_a_refusal_that_no_node_shares_is_wrong() -> None:
         refused = Outcome(Status.REJECTED, None, "run", "not today", 0.0)
         result = Result(case, h.name, Verdict.WRONGLY_REJECTED, refused)
         assert Attribution(lambda _: h, ledger)(result, h.info).verdict is Verdict.WRONGLY_REJECTED
+
+
+def scattered(spoiled: bool) -> Verdict:
+    """GlobalMaxPool of onnx.reference drops the spatial axis; ScatterND then gets what it does not take."""
+    nodes = [
+        Node("GlobalMaxPool", {"X": "p0"}, ["m"], {}),
+        Node("Add", {"A": "m", "B": "c"}, ["a"], {}),
+        Node("ScatterND", {"data": "a", "indices": "i", "updates": "u"}, ["s"], {"reduction": "add"}),
+        Node("Abs", {"X": "p0"}, ["b"], {}),
+    ]
+    consts = {"c": np.ones((5, 1, 1), np.float32), "i": np.full((1, 1, 1), 2), "u": np.ones((1, 1, 1, 1), np.float32)}
+    x = Arg(F32, (5, 1, 1), values=[1.0, -2.0, 3.0, 4.0, 5.0])
+    attrs = {"program": Graph([], nodes, ["s", "b"], consts), "pattern": "scattered"}
+    inst = Instance("onnx-graphs", "small", 1, 22, attrs, {"inputs": [x]}, 2)
+    case = fill(registry.version_of(inst), inst)
+    return verdict(
+        "onnx-reference", case, (lambda y: y + 1 if y.shape == (5, 1, 1) else y) if spoiled else None
+    ).verdict
+
+
+def test_what_no_op_takes_is_open_and_the_rest_is_not() -> None:
+    assert scattered(False) is Verdict.KNOWN
+    assert scattered(True) is Verdict.MISMATCH

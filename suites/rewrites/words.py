@@ -44,6 +44,11 @@ class _Onnx(Words):
         kind = v.values[x].dtype.kind
         return v.node(at, "Neg", {"X": x}) if kind == "f" else self.identity(v, at, x)
 
+    def valid(self, v: View) -> bool:
+        """A pool over all of an image has one: "the dimensions are in the form of (N x C x D1 x D2 ... Dn)"
+        (GlobalAveragePool-1)."""
+        return all(len(v.values[n.value("X")].shape) > 2 for n in v.g.nodes if n.op == "GlobalAveragePool")
+
     def open(self, v: View, name: str, axes: Sequence[int]) -> None:
         opened: dict[str, Any] = v.g.meta.setdefault("open", {})
         opened[name] = sorted({*opened.get(name, ()), *axes})

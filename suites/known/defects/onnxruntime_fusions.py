@@ -44,7 +44,7 @@ def axes_in_front_lost(g: Given) -> Outputs:
 def _source(program: Graph, name: str) -> str:
     """The value that nodes which change nothing hand on under another name."""
     made = next((n for n in program.nodes if name in n.outputs), None)
-    while made is not None and made.op == "Identity":
+    while made is not None and made.op in ("Identity", "Cast"):
         name = made.value("input")
         made = next((n for n in program.nodes if name in n.outputs), None)
     return name
@@ -99,13 +99,14 @@ def products_merged(g: Given) -> Outputs:
 
 
 def integers_compared(g: Given) -> Outputs:
-    """ArgMax and ArgMin look at the quantised integers, as if every scale were positive."""
+    """ArgMax and ArgMin look at the quantised integers, as if every scale were positive and finite."""
     program = deepcopy(g.attr("program"))
     for node in program.nodes:
         if node.op == "DequantizeLinear":
             name = node.value("x_scale")
             program.consts[name] = np.ones_like(program.consts[name])
-    return g.reevaluate({"program": program})
+    again = g.reevaluate({"program": program})
+    return None if again is None else [x if x.value.dtype == np.int64 else None for x in again]
 
 
 def padding_meets_no_weight(g: Given) -> Outputs:
@@ -148,16 +149,26 @@ def unrounded_between(g: Given) -> Outputs:
 
 
 def scales_behind_sums(g: Given) -> Outputs:
-    """Scales of DequantizeLinear that are NaN or infinite multiply the sum of products, not the factors."""
-    program, by = deepcopy(g.attr("program")), 1.0
+    """Scales of DequantizeLinear that are NaN or infinite multiply the sum of products, not the factors: those of
+    columns each its own column."""
+    program, by = deepcopy(g.attr("program")), np.ones((), np.float32)
     for node in program.nodes:
         if node.op == "DequantizeLinear":
             name = node.value("x_scale")
             scale = program.consts.get(name)
-            if scale is not None and scale.size == 1 and not np.isfinite(scale).all():
-                program.consts[name], by = np.ones_like(scale), by * float(scale.ravel()[0])
-    again = g.reevaluate({"program": program}) if not np.isfinite(by) else None
-    return None if again is None else [Near(e.value * e.value.dtype.type(by), 0.0) for e in again]
+            if scale is not None and scale.ndim < 2 and not np.isfinite(scale).all():
+                one = scale.ravel()[0] if scale.size == 1 else np.where(np.isfinite(scale), 1, scale)
+                program.consts[name] = np.where(np.isfinite(scale), scale, 1).astype(scale.dtype)
+                by = by * one
+    products = [n for n in program.nodes if n.op == "MatMul"]
+    if np.isfinite(by).all() or len(products) != 1:
+        return None
+    last = products[0]
+    k, (out,) = program.nodes.index(last), last.outputs
+    last.outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)
+    program.nodes.insert(k + 1, Node("Mul", {"A": "sums", "B": "by"}, [out], {}))
+    again = g.reevaluate({"program": program})
+    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
 
 
 def clips_to_the_largest(g: Given) -> Outputs:

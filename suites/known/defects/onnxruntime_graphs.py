@@ -79,3 +79,54 @@ def ort_statistics_over_operands(g: Given) -> Outputs:
 def ort_statistics_over_values(g: Given) -> Outputs:
     """The same, and other nodes that have one of these operands read it afterwards."""
     return _overwritten(g, True)
+
+
+def state_of_unknown_extents(g: Given) -> bool:
+    """Is the state of a LinearAttention a result of another node, or an input with an extent that is left open?"""
+    graph = g.inst.attrs["program"]
+    left_open = {name for name, axes in graph.meta.get("open", {}).items() if axes}
+    made = {o for n in graph.nodes for o in n.outputs}
+    states = [n.inputs.get("past_state") for n in graph.nodes if n.op == "LinearAttention"]
+    return any(s in made or s in left_open for s in states if s)
+
+
+def _unsorted(node: Any) -> bool:
+    axes = list(node.attrs.get("axes") or ())
+    return node.op == "Squeeze" and axes != sorted(axes)
+
+
+def _seen_by_inference(shape: Any, axes: Any) -> list[int]:
+    """The shape that inference gives the result of a Squeeze: it looks for the axes one after the other."""
+    out, k = list[int](), 0
+    for i, n in enumerate(shape):
+        if k < len(axes) and axes[k] == i:
+            k += 1
+        else:
+            out.append(n)
+    return out
+
+
+def squeeze_of_unsorted_axes(g: Given) -> bool:
+    """Does a Squeeze name its axes in another order than the ascending one?"""
+    return any(map(_unsorted, g.inst.attrs["program"].nodes))
+
+
+def shape_of_an_unsorted_squeeze(g: Given) -> Outputs:
+    """A Shape of what a Squeeze with unsorted axes gives, folded, is the one that shape inference makes of it."""
+    dialect, graph = g.case.version.dialect, g.inst.attrs["program"]
+    scope = dialect.language.run(graph, g.arrays["inputs"], g.inst.opset)
+    inferred, given = dict[str, list[int]](), dict[str, Any]()
+    for node in graph.nodes:
+        if _unsorted(node):
+            inferred[node.outputs[0]] = _seen_by_inference(np.shape(scope[node.inputs["data"]]), node.attrs["axes"])
+        elif node.op == "Shape" and node.inputs["data"] in inferred:
+            given[node.outputs[0]] = np.array(inferred[node.inputs["data"]], np.int64)
+        else:  # what keeps the shape of its operand keeps the inferred one
+            wrong = [x for x in node.inputs.values() if isinstance(x, str) and x in inferred]
+            for o in node.outputs:
+                if len(wrong) == 1 and np.shape(scope[wrong[0]]) == np.shape(scope[o]):
+                    inferred[o] = inferred[wrong[0]]
+    if not given:
+        return None
+    told: list[Any] = dialect.unfold(g.inst, g.arrays).expected(given)
+    return told

@@ -1,0 +1,214 @@
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): programs whose scales, biases and
+shapes ONNX Runtime merges into the product beside them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from harness.core.instance import Graph, Node
+from harness.ledger.defect_models import Given, Near
+
+Outputs = list[Any] | None
+
+
+def _maker(program: Graph, name: str) -> Node | None:
+    """The node that makes a value, behind those that hand it on unchanged."""
+    made = next((n for n in program.nodes if name in n.outputs), None)
+    while made is not None and made.op in ("Identity", "Cast"):
+        name = made.value("input")
+        made = next((n for n in program.nodes if name in n.outputs), None)
+    return made
+
+
+def _constant(program: Graph, name: Any) -> tuple[str, np.ndarray] | None:
+    """A constant and its name, behind nodes that hand it on unchanged."""
+    made = next((n for n in program.nodes if name in n.outputs), None)
+    while made is not None and made.op in ("Identity", "Cast"):
+        name = made.value("input")
+        made = next((n for n in program.nodes if name in n.outputs), None)
+    return (name, program.consts[name]) if name in program.consts else None
+
+
+def _near(again: list[Any] | None) -> Outputs:
+    if again is None:
+        return None
+    return [Near(e.value, e.error.bound(e.context())) if e.value.dtype.kind == "f" else e for e in again]
+
+
+def _multiplied(program: Graph, node: Node, by: np.ndarray) -> None:
+    """The result of a node times a constant."""
+    out, k = node.outputs[0], program.nodes.index(node)
+    before, name = f"{out}_before", f"{out}_by"
+    node.outputs = [before, *node.outputs[1:]]
+    program.consts[name] = by
+    program.nodes.insert(k + 1, Node("Mul", {"A": before, "B": name}, [out], {}))
+
+
+def scales_in_the_weights(g: Given) -> Outputs:
+    """A factor behind a convolution multiplies its weights and its bias."""
+    program, found = deepcopy(g.attr("program")), False
+    for k, node in enumerate(list(program.nodes)):
+        for x, other in (("A", "B"), ("B", "A")) if node.op == "Mul" else ():
+            conv, scale = _maker(program, node.value(x)), _constant(program, node.inputs[other])
+            if conv is None or conv.op != "Conv" or scale is None:
+                continue
+            by = scale[1].reshape(-1)
+            for slot in ("W", "B"):
+                held = _constant(program, conv.inputs.get(slot))
+                if held is not None:
+                    with np.errstate(all="ignore"):
+                        value = held[1] * (by if by.size == 1 else by.reshape(-1, *[1] * (held[1].ndim - 1)))
+                    conv.inputs[slot] = f"{conv.outputs[0]}_{slot}"
+                    program.consts[str(conv.inputs[slot])] = value.astype(held[1].dtype).reshape(held[1].shape)
+            program.nodes[k] = Node("Identity", {"input": node.value(x)}, node.outputs, {})
+            found = True
+            break
+    return _near(g.reevaluate({"program": program})) if found else None
+
+
+def scale_behind_the_product(g: Given) -> Outputs:
+    """One number by which an operand of a MatMul is multiplied or divided multiplies the product."""
+    program, found = deepcopy(g.attr("program")), False
+    for product in [n for n in program.nodes if n.op == "MatMul"]:
+        for slot in ("A", "B"):
+            node = next((n for n in program.nodes if product.inputs[slot] in n.outputs), None)
+            if node is None or node.op not in ("Mul", "Div"):
+                continue
+            for x, other in (("A", "B"), ("B", "A"))[: 1 + (node.op == "Mul")]:
+                scale = _constant(program, node.inputs[other])
+                if scale is None or scale[1].size != 1:
+                    continue
+                with np.errstate(all="ignore"):
+                    by = scale[1].ravel()[0] if node.op == "Mul" else 1 / scale[1].ravel()[0]
+                product.inputs[slot] = node.inputs[x]
+                _multiplied(program, product, np.array(by, scale[1].dtype))
+                found = True
+                break
+    return _near(g.reevaluate({"program": program})) if found else None
+
+
+def product_keeps_its_shape(g: Given) -> Outputs:
+    """What scale and bias widen has the shape of the product of integers: of each widened axis the first."""
+    program = g.attr("program")
+    product = next((n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"), None)
+    if product is None:
+        return None
+    shape = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
+    out, found = list[Any](), False
+    for name, e in zip(program.outputs, g.expected):
+        value, within = e.value, np.broadcast_to(e.error.bound(e.context()), e.value.shape)
+        if value.ndim < len(shape) or name == product:
+            out.append(None)
+            continue
+        at: Any = (0,) * (value.ndim - len(shape))
+        value, within = value[at], within[at]
+        cut = tuple(slice(0, n) for n in shape)
+        found |= value[cut].shape != e.value.shape
+        out.append(Near(value[cut], within[cut]))
+    return out if found else None
+
+
+def bias_of_the_product_s_scale(g: Given) -> Outputs:
+    """A quantised bias has the scale of the product, whatever its own is."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        slots = {"Conv": ("X", "W", "B"), "Gemm": ("A", "B", "C")}.get(node.op)
+        if slots is None or not node.inputs.get(slots[2]):
+            continue
+        x, w, bias = (_maker(program, node.value(s)) for s in slots)
+        scales = [
+            _constant(program, n.inputs["x_scale"]) if n is not None and n.op == "DequantizeLinear" else None
+            for n in (x, w, bias)
+        ]
+        if bias is None or any(s is None for s in scales):
+            continue
+        one, other, own = (s[1] for s in scales if s is not None)
+        both = (one * other).astype(np.float32)
+        if both.size not in (1, own.size):
+            continue
+        bias.inputs["x_scale"] = f"{bias.outputs[0]}_scale"
+        program.consts[str(bias.inputs["x_scale"])] = np.broadcast_to(both.ravel(), own.shape or (1,)).reshape(
+            own.shape
+        )
+        found = True
+    return g.reevaluate({"program": program}) if found else None
+
+
+def ratio_beyond_the_type(g: Given) -> Outputs:
+    """A scale so large that its ratio to that of the result overflows: the lowest integer, NaN made an integer."""
+    program = g.attr("program")
+    scales: dict[str, list[np.ndarray]] = {n.op: [] for n in program.nodes}
+    for n in program.nodes:
+        for slot in ("x_scale", "y_scale"):
+            held = _constant(program, n.inputs.get(slot)) if n.inputs.get(slot) else None
+            if held is not None:
+                scales[n.op].append(held[1].astype(np.float32))
+    with np.errstate(all="ignore"):
+        far = any(
+            not np.isfinite(x.max() / y.min())
+            for x in scales.get("DequantizeLinear", ())
+            for y in scales.get("QuantizeLinear", ())
+        )
+    if not far:
+        return None
+    out = list[Any]()
+    for name, e in zip(program.outputs, g.expected):
+        made = _maker(program, name)
+        last = made is not None and made.op == "QuantizeLinear"
+        out.append(np.full(e.value.shape, np.iinfo(e.value.dtype).min, e.value.dtype) if last else None)
+    return out
+
+
+def activations_in_8_bits(g: Given) -> Outputs:
+    """A float multiplied by weights of 8 bits is quantised first, row by row, with the largest magnitude at 127."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for node in program.nodes:
+        weights = next((n for n in program.nodes if node.inputs.get("B") in n.outputs), None)
+        if node.op != "MatMul" or weights is None or weights.op != "DequantizeLinear":
+            continue
+        if _constant(program, weights.inputs["x"]) is None:
+            continue
+        x = scope[node.value("A")].astype(np.float64)
+        step = np.abs(x).max(-1, keepdims=True) / 127
+        with np.errstate(all="ignore"):
+            whole = np.where(step > 0, np.rint(x / step) * step, 0.0)
+        node.inputs["A"] = f"{node.outputs[0]}_whole"
+        program.consts[str(node.inputs["A"])] = whole.astype(np.float32)
+        found = True
+    again = g.reevaluate({"program": program}) if found else None
+    if again is None:
+        return None
+    return [Near(e.value, 4 * e.error.bound(e.context()) + np.abs(e.value) * 2.0**-18) for e in again]
+
+
+def relu_before_nan_dropped(g: Given) -> Outputs:
+    """A Relu in front of a Clip whose lower limit is NaN is left out, and so is that limit."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        if node.op != "Clip" or not node.inputs.get("min"):
+            continue
+        low, relu = _constant(program, node.inputs["min"]), _maker(program, node.value("input"))
+        if low is not None and np.isnan(low[1]).all() and relu is not None and relu.op == "Relu":
+            node.inputs = {"input": relu.inputs["X"], **{k: v for k, v in node.inputs.items() if k == "max"}}
+            found = True
+    return g.reevaluate({"program": program}) if found else None
+
+
+def ort_scale_over_the_deviation(g: Given) -> Outputs:
+    """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
+    x = g["X"]
+    if x.dtype != np.float32 or g.attr("training_mode", 0):
+        return None
+    names = ("scale", "B", "input_mean" if "input_mean" in g.arrays else "mean")
+    scale, bias, mean = (g[n].astype(np.float32) for n in names)
+    var = g["input_var" if "input_var" in g.arrays else "var"].astype(np.float32)
+    along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
+    with np.errstate(all="ignore"):
+        by = (np.float32(1) / np.sqrt(var + np.float32(g.attr("epsilon", 1e-5)))) * scale
+        y = x * by.reshape(along) + (bias - mean * by).reshape(along)
+    e = g.expected[0]
+    return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
