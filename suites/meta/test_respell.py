@@ -42,9 +42,9 @@ def _outputs(view: View, names: list[str], inputs: list[Any]) -> list[np.ndarray
 
 
 def _data(view: View) -> list[np.ndarray]:
-    from suites.programs.values import _filled
+    from suites.programs.values import filled
 
-    return [_filled(t) for t in view.inputs]
+    return [filled(t) for t in view.inputs]
 
 
 @pytest.mark.parametrize("name", NAMES)
