@@ -216,6 +216,48 @@ def _turned(e: Edit) -> Iterator[Any]:
         yield
 
 
+def _negation(e: Edit) -> Iterator[Any]:
+    """A constant that is taken from a convolution has its sign changed in place; the fusion may be given up then."""
+    for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
+        node = e.follower(conv, "sub")
+        c = e.const(node, "y") if node is not None else None
+        if node is not None and c is not None and "bias" in conv.inputs and e.const(conv, "bias") is None:
+            e.p.consts[node.value("y")] = -c
+            yield
+
+
+def _choice(e: Edit) -> Iterator[Any]:
+    """One operand of a select, as it is, where all of the condition is the same."""
+    for node in [n for n in e.p.nodes if n.op == "select"]:
+        cond = e.const(node, "cond")
+        if cond is not None and (cond.all() or not cond.any()):
+            yield e.become(node, "identity", {"x": node.inputs["a" if cond.all() else "b"]})
+
+
+def _kept_axes(e: Edit) -> Iterator[Any]:
+    """Means keep their axes."""
+    for node in [n for n in e.p.nodes if n.op == "reduce_mean"]:
+        kept = e.const(node, "keep_dims")
+        if kept is None or not kept:
+            node.inputs["keep_dims"] = e.put(np.array(True))
+            yield
+
+
+def negated_in_place(g: Given) -> Outputs:
+    """A constant of the other sign, taken from a convolution whose bias comes at run time."""
+    return after(g, _negation)
+
+
+def chosen_as_it_is(g: Given) -> Outputs:
+    """The operand that a condition chooses, not broadcast with the condition and the other one."""
+    return after(g, _choice)
+
+
+def axes_taken_for_kept(g: Given) -> Outputs:
+    """A normalisation whose means have kept their axes."""
+    return after(g, _kept_axes)
+
+
 def scaled_as_if_not_grouped(g: Given) -> Outputs:
     """conv_transpose [C_in, C_out / groups, ...]: channel i scales the i-th of C_out slices of the weights, after their
     first two axes are exchanged and refolded."""

@@ -3,7 +3,7 @@ changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from harness.core.instance import Graph, Node
 from harness.ledger.defect_models import Given
-
-Outputs = list[Any] | None
+from suites.passes.edits import Edit, Outputs, after
 
 
 def _changed(g: Given, edit: Callable[[Graph], Any], fires: bool | None = None) -> Outputs:
@@ -88,9 +87,10 @@ def scale_behind(g: Given) -> Outputs:
     """The scale of a table of weights multiplies what each product gives: in the shape [1, C, 1, 1] for a convolution;
     of matmul with all of its axes reversed where the flag that transposes is Python's True, else as it is."""
 
-    def edit(p: Graph) -> Any:
+    def edit(e: Edit) -> Iterator[Any]:
+        p = e.p
         moved = next(n for n in p.nodes if n.op == "constexpr_blockwise_shift_scale")
-        for product in [n for n in p.nodes if moved.outputs[0] in n.inputs.values()]:
+        for product in e.users(moved.outputs[0]):
             scale = p.consts[moved.value("scale")]
             slot = next(k for k, v in product.inputs.items() if v == moved.outputs[0])
             if product.op == "conv":
@@ -102,20 +102,15 @@ def scale_behind(g: Given) -> Outputs:
                 if isinstance(flag, str) and bool(p.consts[flag]) and flag in p.meta.get("plain", ()):
                     scale = scale.T
             product.inputs[slot] = moved.inputs["data"]
-            out = product.outputs[0]
-            if "bias" in product.inputs:
-                bias = p.consts[product.value("bias")]
-                p.consts[f"{out} bias'"] = (bias / np.squeeze(scale)).astype(bias.dtype)
-                product.inputs["bias"] = f"{out} bias'"
-            product.outputs = [f"{out} unscaled'"]
-            p.consts[f"{out} scale'"] = scale
-            p.nodes[p.nodes.index(product) + 1 : p.nodes.index(product) + 1] = [
-                Node("mul", {"x": f"{out} unscaled'", "y": f"{out} scale'"}, [out], {})
-            ]
-        if moved.outputs[0] not in p.outputs:
-            p.nodes.remove(moved)
+            bias = e.const(product, "bias")
+            if bias is not None:
+                product.inputs["bias"] = e.put((bias / np.squeeze(scale)).astype(bias.dtype))
+            out, product.outputs = product.outputs[0], [f"{product.outputs[0]} unscaled"]
+            scaled = Node("mul", {"x": product.outputs[0], "y": e.put(scale)}, [out], {})
+            p.nodes.insert(p.nodes.index(product) + 1, scaled)
+            yield
 
-    return _changed(g, edit)
+    return after(g, edit)
 
 
 def root_and_square_dropped(g: Given) -> Outputs:
