@@ -20,7 +20,7 @@ What a worker of ONNX Runtime grows by is no leak of the runtime.  2,767 models 
 bytes of a model in each pass: 182 to 331 in a bare loop (the last four of seven passes; malloc_trim gave them back), 0
 through ``Server.execute`` in one process (the last three of five), 423 to 3,331 in a worker (six).  Where in sending
 and receiving they stay is not known.  A process gives way once it has grown by 256 MiB
-(``harness.workers.pool.GROWTH``), or after 50,000 models.
+(``harness.workers.watch.GROWTH``), or after 50,000 models.
 """
 
 from __future__ import annotations

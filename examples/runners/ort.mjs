@@ -45,7 +45,7 @@ export function runner(channel, ort, { name, version, provider, options = {}, cl
       opsets: [7, 26],
       family: "onnxruntime",
       dtypes: Object.keys(TYPES),
-      pack: 16,
+      pack: 64,
       info: { engine: globalThis.process?.version ?? navigator.userAgent },
       ...claims,
     },
@@ -54,6 +54,7 @@ export function runner(channel, ort, { name, version, provider, options = {}, cl
         return await ort.InferenceSession.create(Uint8Array.from(bytes), {
           executionProviders: [provider],
           graphOptimizationLevel: "disabled",
+          logSeverityLevel: 4, // what it says of each failure comes with the error
           ...options,
         });
       } catch (e) {

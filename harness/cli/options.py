@@ -102,7 +102,9 @@ def known_files(args: argparse.Namespace) -> list[Path]:
 
 
 def place(v: Any) -> None:
-    """Adds the options that say in which Python and on which processor a backend runs."""
+    """Adds the options that say where a backend runs, and the limits of its process."""
+    from harness.workers.spec import LIMITS
+
     v.add_argument(
         "--backend-python",
         action="append",
@@ -123,6 +125,8 @@ def place(v: Any) -> None:
         metavar="NAME",
         help="run them on this processor, emulated by qemu-user: Haswell, EPYC-Milan, ...",
     )
+    for flag, how in LIMITS.items():
+        v.add_argument(flag, **how)
 
 
 def engine(v: argparse.ArgumentParser) -> None:
@@ -136,7 +140,12 @@ def engine(v: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--reach", action="store_true", help="count the reach goals that the instances meet, for the Coverage page"
     )
-    g.add_argument("--seconds", type=seconds, metavar="S", help="stop after so many seconds")
+    g.add_argument(
+        "--seconds",
+        type=seconds,
+        metavar="S",
+        help="stop after so many seconds, whatever is under way; then the report is written",
+    )
     g.add_argument("--minimize", type=seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
     g.add_argument("--out", type=folder, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
     g.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
@@ -209,7 +218,7 @@ def placed(args: argparse.Namespace) -> Any:
     from harness.workers.spec import placed_at
 
     names = [args.backend] if isinstance(args.backend, str) else list(args.backend)
-    return placed_at(args.backend_python, args.backend_cpu, args.claims, names)
+    return placed_at(args.backend_python, args.backend_cpu, args.claims, names, args.deadline, args.memory)
 
 
 def check_baseline(args: argparse.Namespace) -> None:

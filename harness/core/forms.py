@@ -187,6 +187,8 @@ PLACE = fields(
         "cpu": maybe(text),
         "claims": maybe(text),
         "named": maybe(listed(row("[field, pattern of backends, value]", text, text, text))),
+        "deadline": maybe(number),
+        "memory": maybe(number),
     },
 )
 SELECTION = fields(

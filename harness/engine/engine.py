@@ -27,7 +27,8 @@ from harness.engine.verdict import judge_case, plainly_agrees
 from harness.ledger.ledger import Ledger
 from harness.workers.claims import EVERYTHING, Claims, common
 from harness.workers.info import BackendInfo
-from harness.workers.pool import BackendHandle, wait_all
+from harness.workers.pool import BackendHandle
+from harness.workers.watch import wait_all
 
 # Cases drawn together (what a backend takes of them in one model is the backend's to say): few as long as most types
 # are new to the backends, so that what one pack teaches serves the next.
@@ -194,6 +195,7 @@ class Engine:
             unasked = settled if unasked is None else unasked & settled
         for c in pack.cases:
             if unasked is None or id(c) not in unasked:
+                self._in_time()
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
             crossed = translate_all(pack.cases, self.infos[h.name])

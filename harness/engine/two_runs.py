@@ -36,10 +36,17 @@ RANDOM = (Statistical, Accepted)  # classes of results of which the specificatio
 class TwoRuns:
     """Runs models twice.  Its processes start when the first model of a backend is asked; ``close`` ends them.
 
-    spec: where a backend is, by name.  ledger: listed differences, for a verdict that changes.  deadline: of a run."""
+    spec: where a backend is, by name.  ledger: listed differences, for a verdict that changes.  deadline: of a run.
+    until: by the monotonic clock; after it, whoever asks gets TimeIsUp."""
 
-    def __init__(self, spec: Callable[[str], Spec], ledger: Ledger | None = None, deadline: float = 20.0) -> None:
-        self._spec, self._ledger, self._deadline = spec, ledger, deadline
+    def __init__(
+        self,
+        spec: Callable[[str], Spec],
+        ledger: Ledger | None = None,
+        deadline: float | None = None,
+        until: float | None = None,
+    ) -> None:
+        self._spec, self._ledger, self._deadline, self._until = spec, ledger, deadline, until
         self._handles: dict[tuple[str, int], BackendHandle] = {}
 
     def close(self) -> None:
@@ -62,7 +69,7 @@ class TwoRuns:
         at = difference(*runs)
         if at is None:
             return result
-        with BackendHandle(self._compared(result.backend, 0), deadline=self._deadline) as another:
+        with self._new(self._compared(result.backend, 0)) as another:
             follows = difference(runs[0], self._outcomes(result, info, another)) is None
         if not follows and _random(result):
             return result
@@ -78,10 +85,11 @@ class TwoRuns:
 
     def _handle(self, backend: str, k: int) -> BackendHandle:
         if (backend, k) not in self._handles:
-            self._handles[backend, k] = BackendHandle(
-                replace(self._spec(backend), unwritten=k), deadline=self._deadline
-            )
+            self._handles[backend, k] = self._new(replace(self._spec(backend), unwritten=k))
         return self._handles[backend, k]
+
+    def _new(self, spec: Spec) -> BackendHandle:
+        return BackendHandle(spec, deadline=self._deadline, until=self._until)
 
     def _outcomes(self, result: Result, info: BackendInfo, handle: BackendHandle) -> list[Outcome]:
         case, listed = result.asked or result.case, hanging(self._ledger, info)

@@ -6,12 +6,13 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from harness.cases.case import Case, fill
 from harness.cases.result import Result, first_words
-from harness.core.errors import FormatError, UsageError
+from harness.core.errors import FormatError, TimeIsUp, UsageError
 from harness.core.instance import Instance
 from harness.core.outcome import Verdict
 from harness.engine.case_record import NEIGHBOURS, address, record
@@ -75,11 +76,12 @@ class Evidence:
             self.left = min(self.left, self._end - time.monotonic())
         if first and (result.verdict.bad or result.verdict is Verdict.FLAKY) and self.left > 0:
             start = time.monotonic()
-            if result.verdict.bad and lonely:
-                small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
-            if self.two_runs is not None:
-                twice = self.two_runs(small or result, self.handle(result.backend).info)
-                small, result = (None, twice) if small is None else (twice, result)
+            with suppress(TimeIsUp):  # what is known is recorded
+                if result.verdict.bad and lonely:
+                    small = self.shrink(result, Budget(seconds=min(6.0, self.left)))
+                if self.two_runs is not None:
+                    twice = self.two_runs(small or result, self.handle(result.backend).info)
+                    small, result = (None, twice) if small is None else (twice, result)
             self.left -= time.monotonic() - start
         folder = None
         told = lonely and address(result.case, self.seed) is not None  # else known to its folder alone

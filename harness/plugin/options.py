@@ -25,7 +25,7 @@ from harness.ledger.own import own_entries, own_files
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 from harness.workers.pool import BackendHandle
-from harness.workers.spec import Place, placed_at
+from harness.workers.spec import LIMITS, Place, placed_at
 
 
 def add(parser: pytest.Parser) -> None:
@@ -60,6 +60,8 @@ def add(parser: pytest.Parser) -> None:
         help="claims in place of a backend's own; repeatable",
     )
     group.addoption("--backend-cpu", metavar="NAME", help="run them on this processor, emulated by qemu-user")
+    for flag, how in LIMITS.items():
+        group.addoption(flag, **how)
     group.addoption(
         "--known", action="append", default=[], metavar="FILE", help="known differences of your own; repeatable"
     )
@@ -104,7 +106,9 @@ def check(config: pytest.Config) -> None:
 def place_of(config: pytest.Config) -> Place:
     """Where the backends run.  Raises UsageError."""
     option = config.getoption
-    return placed_at(option("--backend-python"), option("--backend-cpu"), option("--claims"), option("--backend"))
+    limits = {"deadline": option("--deadline"), "memory": option("--memory")}
+    where = option("--backend-python"), option("--backend-cpu"), option("--claims"), option("--backend")
+    return placed_at(*where, **limits)
 
 
 def worker_of(config: pytest.Config) -> str:

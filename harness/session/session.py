@@ -72,10 +72,10 @@ class RunOutcome:
 
 
 class Backends:
-    """Handles by name, closed together."""
+    """Handles by name, closed together.  until: by the monotonic clock; after it, whoever asks them gets TimeIsUp."""
 
-    def __init__(self, place: Place = HERE_ONLY) -> None:
-        self.place = place
+    def __init__(self, place: Place = HERE_ONLY, until: float | None = None) -> None:
+        self.place, self.until = place, until
         self.handles: dict[str, BackendHandle] = {}
         self.spares: dict[str, BackendHandle] = {}
         self.missing: dict[str, str] = {}
@@ -85,7 +85,7 @@ class Backends:
         """Start the backends; one that cannot be had is noted, or with ``strict`` raises UsageError."""
         out = []
         for name in names:
-            h = self.handles.get(name) or backends.create(name, self.place)
+            h = self.handles.get(name) or self._create(name)
             why = h.missing()
             if why is None:
                 self.handles[name] = h
@@ -100,12 +100,15 @@ class Backends:
         """Another process of the same backend, for shrinking beside a run."""
         if name not in self.spares:
             told = next((h for h in self.handles.values() if h.name == name), None)
-            self.spares[name] = told.another() if told else backends.create(name, self.place)
+            self.spares[name] = told.another() if told else self._create(name)
         return self.spares[name]
+
+    def _create(self, name: str) -> BackendHandle:
+        return backends.create(name, self.place, until=self.until)
 
     def two_runs(self, ledger: Ledger | None = None) -> TwoRuns:
         """What runs a model of these backends twice."""
-        self.pairs.append(TwoRuns(lambda name: self.spare(name).spec, ledger))
+        self.pairs.append(TwoRuns(lambda name: self.spare(name).spec, ledger, until=self.until))
         return self.pairs[-1]
 
     def __enter__(self) -> Backends:
@@ -131,7 +134,7 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
     chosen = versions(plan.selection)
     stop = None if plan.seconds is None else time.monotonic() + plan.seconds
     path = plan.out / "records.jsonl"
-    with Backends(plan.place) as bench, record_writer.RecordWriter(path) as writer:
+    with Backends(plan.place, stop) as bench, record_writer.RecordWriter(path) as writer:
         handles = bench.open(plan.names or names_for(plan.selection), strict=bool(plan.names))
         asked = {v.dialect.name for v in versions(replace(plan.selection, shard=(1, 1)))}
         if not any(_asked(handles, d) for d in asked):  # a run of nothing would pass
@@ -192,9 +195,14 @@ def run(plan: Plan, progress: Callable[[RunTotals], None] | None = None) -> RunO
         replayed = set() if summary.interrupted or summary.cut else {c.inst.dumps() for _, c in old}
         if plan.sensitivity and not (summary.interrupted or summary.cut) and not record_writer.has(path, "sensitivity"):
             measured = measure(
-                chosen, seed=plan.seed, instances=plan.sensitivity, ledger=ledger, backends=engine.infos.values()
+                _until(chosen, stop),
+                seed=plan.seed,
+                instances=plan.sensitivity,
+                ledger=ledger,
+                backends=engine.infos.values(),
             )
-            for rec in measured.records():
+            summary.cut = stop is not None and time.monotonic() > stop  # a later run measures all of it
+            for rec in () if summary.cut else measured.records():
                 writer.write(rec)
         ledger.count(prior_models.hits + engine.records.hits)
         unused = ledger.unused([v.key for v in chosen], engine.infos.values(), replayed)

@@ -11,22 +11,23 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
+from harness.core.errors import TimeIsUp
 from harness.core.outcome import Outcome, Status
 from harness.workers import wire
 from harness.workers.bisection import Bisection
 from harness.workers.info import BackendInfo
 from harness.workers.process import Zygote
 from harness.workers.spec import BackendError, Spec
-from harness.workers.watch import Watch
+from harness.workers.watch import DEADLINE, Limits, Watch
 from harness.workers.wire import Job, JobResult, Root, Task
 
 FRAME_TASKS = 32  # tasks that travel together at most
 FRAME_BYTES = 1 << 20
 EVENTS = 500  # remarks kept
-GROWTH = 256 << 20  # bytes that a process may grow by
 LOOK = 0.25  # seconds between looks at whether the process is still there
 STARTS = 3  # times in a row that no process could be had, after which nobody tries
 TRIM = 64  # frames after which the runtime's chatter is looked at
@@ -36,15 +37,13 @@ DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 class BackendHandle:
     """One backend with one serving process, started when first needed.
 
-    deadline: seconds for one model, load and all sets, in which the process waits for a processor not counted.
-    recycle: a fresh process after so many tasks, or as many as the backend asks for.  growth: or once resident memory
-    grew by so many bytes since its first answer.  declared: what the backend declares, None before its first start.
+    limits: fields of ``harness.workers.watch.Limits``.  declared: what the backend declares, None before its start.
     beside: what its author should know of outputs that nobody asked for.  events: the latest remarks on deaths.
     stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 
-    def __init__(self, spec: Spec, *, deadline: float = 20.0, recycle: int = 50_000, growth: int = GROWTH) -> None:
-        self.spec, self.deadline, self.recycle, self.growth = spec, deadline, recycle, growth
+    def __init__(self, spec: Spec, **limits: Any) -> None:
+        self.spec, self.limits = spec, Limits(**limits)
         self.name = spec.name
         self.beside = ""
         self.events: list[str] = []
@@ -59,7 +58,7 @@ class BackendHandle:
         self._left = 0  # tasks until the process gives way to a fresh one
         self.rss = self._young = 0  # bytes: now, and at the first answer of the process
         self._fresh = False  # a process that has not been asked anything yet
-        self._watch = Watch(deadline)
+        self._watch = Watch(self.limits.deadline or spec.place.deadline or DEADLINE)
         self._heard = self._looked = 0.0  # when it was last sent something or answered; when one looked for it
         self._starts = 0  # processes asked for since one was had
         self._why = ""  # none could be had
@@ -70,7 +69,7 @@ class BackendHandle:
     def start(self) -> BackendInfo:
         """Import the runtime in its process; what the backend declares.  Raises BackendError."""
         if self.zygote is None:
-            self.zygote = Zygote(self.spec)
+            self.zygote = Zygote(self.spec, self.limits.left)
             self.declared = self.zygote.info
         return self.info
 
@@ -81,7 +80,7 @@ class BackendHandle:
 
     def another(self) -> BackendHandle:
         """A second handle of the same backend, which is known already: it need not start to be asked who it is."""
-        out = type(self)(self.spec, deadline=self.deadline, recycle=self.recycle, growth=self.growth)
+        out = type(self)(self.spec, **asdict(self.limits))
         out.declared, out.name = self.info, self.name
         return out
 
@@ -158,7 +157,13 @@ class BackendHandle:
     # -- the machine --------------------------------------------------------------------------------------------
 
     def pump(self, timeout: float) -> None:
-        """Send what can be sent, take what has come, look after the dead; waits at most ``timeout`` seconds."""
+        """Send what can be sent, take what has come, look after the dead; waits at most ``timeout`` seconds.
+        Raises TimeIsUp."""
+        if self.pending and self.limits.left == 0:
+            self._drop(kill=True)
+            self._parts.queue.clear()
+            self._flying.clear()
+            raise TimeIsUp
         self._feed()
         channel = self.channel
         if channel is None:
@@ -228,7 +233,7 @@ class BackendHandle:
             self._send(tasks)
 
     def _stale(self) -> bool:
-        worn = self._left <= 0 or self.rss - self._young > self.growth
+        worn = self._left <= 0 or self.rss - self._young > self.limits.growth
         return self.channel is not None and (self._parts.spoilt or worn)
 
     def _spawn(self) -> None:
@@ -248,7 +253,7 @@ class BackendHandle:
             self._remark(f"{e}; started anew")
             self.channel, self.pid = self._anew().spawn()
         self._starts = 0
-        self._left, self.rss, self._young = min(self.recycle, self.info.recycle or self.recycle), 0, 0
+        self._left, self.rss, self._young = min(self.limits.recycle, self.info.recycle or self.limits.recycle), 0, 0
         self._fresh = True
         self._parts.spoilt = False
         self.stats["spawns"] += 1
@@ -336,15 +341,3 @@ class BackendHandle:
         status = Status.TIMED_OUT if timed_out else Status.CRASHED
         message = f"no answer within {seconds:.1f} s in {phase}" if timed_out else f"{how} (in {phase})"
         self._parts.orphaned(orphans, busy, Outcome(status, None, phase, message), index, how)
-
-
-def wait_all(handles: Sequence[BackendHandle], timeout: float = 0.25) -> None:
-    """Wait until one of several backends has something, or the time is up."""
-    waiting = [h for h in handles if h.pending]
-    channels = [h.channel for h in waiting if h.channel is not None]
-    if channels:
-        wire.wait(channels, timeout)
-    elif waiting:
-        time.sleep(0.001)
-    for h in waiting:
-        h.pump(0.0)

@@ -43,10 +43,10 @@ _QUIET = {
 
 
 class Zygote:
-    """The process that has imported the backend.  Raises BackendError when it cannot."""
+    """The process that has imported the backend.  Raises BackendError when it cannot, also within ``limit`` s."""
 
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec, limit: float | None = None) -> None:
+        self.spec, self.limit = spec, START_LIMIT if limit is None else min(START_LIMIT, max(0.1, limit))
         command = spec.place.command()
         self.log = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115  lives as long as the process
         log_fd = self.log.fileno()
@@ -117,7 +117,7 @@ class Zygote:
             frame = worker.recv_frame(self.sock)
             why = "" if frame else f"{python} gave no sign of life: {self._end()}"
         except TimeoutError:
-            frame, why = None, f"{python} gave no sign of life within {START_LIMIT:.0f} s"
+            frame, why = None, f"{python} gave no sign of life within {self.limit:.0f} s"
         except (OSError, ValueError) as e:
             frame, why = None, f"{python} gave no sign of life: {e}"
         if frame is None or "error" in frame[0]:
@@ -128,14 +128,16 @@ class Zygote:
 
     def _await(self) -> None:
         """Until its first word, which may be long in coming.  Raises TimeoutError and OSError."""
-        self.sock.settimeout(LONG_START)
+        self.sock.settimeout(min(LONG_START, self.limit))
         try:
             self.sock.recv(1, socket.MSG_PEEK)
         except TimeoutError:
+            if self.limit <= LONG_START:
+                raise
             LOG.warning(
-                "%s: still starting after %.0f s, is given up after %.0f s", self.spec.name, LONG_START, START_LIMIT
+                "%s: still starting after %.0f s, is given up after %.0f s", self.spec.name, LONG_START, self.limit
             )
-            self.sock.settimeout(START_LIMIT - LONG_START)
+            self.sock.settimeout(self.limit - LONG_START)
             self.sock.recv(1, socket.MSG_PEEK)
         self.sock.settimeout(START_LIMIT)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -30,23 +31,29 @@ class Place:
     """Where the workers of a run live.  python: another interpreter.  cpu: the name of a processor (those of
     ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached.
     claims: a file with claims, which take the place of those of the backend.  named: the same for some backends: rows
-    of a field's name, a pattern of backends, and the value."""
+    of a field's name, a pattern of backends, and the value.  deadline: seconds for one model, None for the default.
+    memory: GiB of a worker, None for that of the backend's ``Spec``."""
 
     python: str | None = None
     cpu: str | None = None
     claims: str | None = None
     named: tuple[tuple[str, str, str], ...] = ()
+    deadline: float | None = None
+    memory: float | None = None
 
     def of(self, name: str) -> Place:
         """The place of one backend."""
         if not self.named:
             return self
-        own = {what: value for what, pattern, value in self.named if name == pattern or fnmatchcase(name, pattern)}
+        own: dict[str, Any] = {
+            what: value for what, pattern, value in self.named if name == pattern or fnmatchcase(name, pattern)
+        }
         return replace(self, named=(), **own)
 
     def to_json(self) -> dict[str, Any]:
         """What two runs in one place have in common."""
-        more = {"claims": self.claims, "named": [list(row) for row in self.named]}
+        more: dict[str, Any] = {"claims": self.claims, "named": [list(row) for row in self.named]}
+        more |= {"deadline": self.deadline, "memory": self.memory}
         return {"python": self.python, "cpu": self.cpu, **{k: v for k, v in more.items() if v}}
 
     def command(self) -> list[str]:
@@ -65,13 +72,40 @@ class Place:
         given = [("--backend-python", self.python), ("--backend-cpu", self.cpu), ("--claims", self.claims)]
         flags = {"python": "--backend-python", "claims": "--claims"}
         given += [(flags[what], f"{pattern}={value}") for what, pattern, value in self.named]
+        limits = (("--deadline", self.deadline), ("--memory", self.memory))
+        given += [(name, f"{v:g}") for name, v in limits if v is not None]
         return "".join(f" {name} {shell(v)}" for name, v in given if v is not None)
 
 
 HERE_ONLY = Place()
 
 
-def placed_at(pythons: Sequence[str], cpu: str | None, claims: Sequence[str], names: Sequence[str] = ()) -> Place:
+def above_zero(text: str) -> float:
+    """A number above 0, not infinite."""
+    try:
+        s = float(text)
+    except ValueError:
+        s = -1.0
+    if not 0 < s < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return s
+
+
+# Options that the command line and pytest share: limits of a worker process.
+LIMITS: dict[str, dict[str, Any]] = {
+    "--deadline": {"type": above_zero, "metavar": "S", "help": "seconds for one model, its load and its runs (20)"},
+    "--memory": {"type": above_zero, "metavar": "GIB", "help": "memory of a worker process in GiB (8)"},
+}
+
+
+def placed_at(
+    pythons: Sequence[str],
+    cpu: str | None,
+    claims: Sequence[str],
+    names: Sequence[str] = (),
+    deadline: float | None = None,
+    memory: float | None = None,
+) -> Place:
     """The place that the options state; a value may have a backend's name or a pattern before it, ``NAME=VALUE``.
     names: of the backends that are asked for.  Raises UsageError."""
     plain: dict[str, str | None] = {"python": None, "claims": None}
@@ -87,7 +121,7 @@ def placed_at(pythons: Sequence[str], cpu: str | None, claims: Sequence[str], na
             plain[what] = os.path.abspath(text) if what == "claims" else text
     if plain["claims"] is not None and len(names) != 1:
         raise UsageError(f"--claims {claims[0]}: expected one --backend, or NAME=FILE for each, got {len(names)}")
-    return Place(plain["python"], cpu, plain["claims"], tuple(named))
+    return Place(plain["python"], cpu, plain["claims"], tuple(named), deadline, memory)
 
 
 @dataclass(frozen=True)
@@ -95,7 +129,7 @@ class Spec:
     """Where a backend class is and how to create it.
 
     file or module: the source.  cls: its name.  kwargs: of the constructor.
-    place: where its processes live.  env: more environment variables.  memory: address space of a worker, bytes.
+    place: where its processes live.  env: more environment variables.  memory: of a worker, bytes (``--memory``).
     unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
     on_request: it is run when asked for by name only.  claims: attributes that take the place of the backend's own.
     """
@@ -133,7 +167,7 @@ class Spec:
                 "log": log,
                 "page": page,
                 "mark": mark,
-                "memory": self.memory,
+                "memory": self.memory if self.place.memory is None else round(self.place.memory * (1 << 30)),
                 "cap": self.cap,
                 "fork": fork,
             }

@@ -1,16 +1,39 @@
-"""Has a serving process been at one model for longer than its deadline?"""
+"""Has a serving process been at one model for longer than its deadline?  And who has an answer first?"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from harness.workers import wire
 from harness.workers.process import Zygote
 from harness.workers.wire import Task
 
+DEADLINE = 20.0  # seconds for one model
+GROWTH = 256 << 20  # bytes that a process may grow by
 PATIENCE = 4  # times the deadline at most for a process that waits for a processor
 HANGS = 16  # what is known to hang at times is given this part of the deadline
 SUSPECT = 8  # a job that has taken this part of its deadline is watched
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of the processes of one backend.  deadline: seconds for one model, load and all sets, in which the process waits
+    for a processor not counted; None for that of its place, else DEADLINE.  recycle: a fresh process after so many
+    tasks, or as many as the backend asks for.  growth: or once resident memory grew by so many bytes since its first
+    answer.  until: by the monotonic clock; what is not answered then is given up with TimeIsUp."""
+
+    deadline: float | None = None
+    recycle: int = 50_000
+    growth: int = GROWTH
+    until: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left, None without an end."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
 
 
 class Watch:
@@ -40,3 +63,26 @@ class Watch:
         starved = 0.0 if now is None or before is None else now - before
         watched_late = since - limit / SUSPECT
         return seconds - starved - watched_late > limit or seconds > PATIENCE * limit
+
+
+class Working(Protocol):
+    """A backend in the host: see ``harness.workers.pool.BackendHandle``."""
+
+    channel: wire.Channel | None
+
+    @property
+    def pending(self) -> int: ...
+
+    def pump(self, timeout: float) -> Any: ...
+
+
+def wait_all(handles: Sequence[Working], timeout: float = 0.25) -> None:
+    """Wait until one of several backends has something, or the time is up."""
+    waiting = [h for h in handles if h.pending]
+    channels = [h.channel for h in waiting if h.channel is not None]
+    if channels:
+        wire.wait(channels, timeout)
+    elif waiting:
+        time.sleep(0.001)
+    for h in waiting:
+        h.pump(0.0)

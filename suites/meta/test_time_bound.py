@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
@@ -29,6 +31,67 @@ def test_seconds_bound_a_backend_that_hangs(opconform: Cli) -> None:  # noqa: F8
     assert done.returncode == 2, done.stdout + done.stderr
     assert took < 40, "one hang has a deadline of 20 s, of which several follow each other"
     assert "nothing was judged: the time was over" in done.stderr
+
+
+# Wrong in the first process; each later one, which is to confirm it or to make it small, hangs.
+WRONG_THEN_HANGS = """
+import os, time
+from pathlib import Path
+from suites.meta.toy_backends import Right
+FIRST = Path("first-process")
+class Hangs(Right):
+    name = "hangs"
+    def run(self, handle, inputs):
+        if not FIRST.exists():
+            FIRST.write_text(str(os.getpid()))
+        if FIRST.read_text() != str(os.getpid()):
+            time.sleep(600)
+        return {k: v + 1 if v.dtype == "float32" else v for k, v in super().run(handle, inputs).items()}
+"""
+
+STARTS_SLOWLY = """
+import time
+from suites.meta.toy_backends import Right
+time.sleep(600)
+class Slow(Right):
+    name = "slow"
+"""
+
+
+def test_seconds_bound_what_is_asked_again(opconform: Cli) -> None:  # noqa: F811
+    (opconform.folder / "hanging.py").write_text(WRONG_THEN_HANGS)
+    start = time.monotonic()
+    done = opconform.run("hanging:Hangs", "--seconds", "8", "--cases", "64", "--no-invalid")
+    assert time.monotonic() - start < 25, "each question hangs for 20 s, and is repeated"
+    assert done.returncode in (1, 2), done.stdout + done.stderr
+
+
+def test_seconds_bound_the_start_of_a_backend(opconform: Cli) -> None:  # noqa: F811
+    (opconform.folder / "slow.py").write_text(STARTS_SLOWLY)
+    start = time.monotonic()
+    done = opconform.run("slow:Slow", "--seconds", "3")
+    assert time.monotonic() - start < 25
+    assert done.returncode == 2
+    assert "gave no sign of life within 3 s" in done.stderr
+
+
+def test_the_deadline_of_a_model_is_an_option(opconform: Cli) -> None:  # noqa: F811
+    (opconform.folder / "hanging.py").write_text(HANGS)
+    limits = ("--deadline", "0.5", "--memory", "2.5")
+    done = opconform.run("hanging:Hangs", "--op", "Add", "--cases", "2", "--no-invalid", "--minimize", "0", *limits)
+    assert done.returncode == 1, done.stdout + done.stderr
+    lines = (opconform.folder / ".opconform" / "run" / "records.jsonl").read_text().splitlines()
+    cases = [r for r in map(json.loads, lines) if r["t"] == "case"]
+    assert {r["verdict"] for r in cases} == {"timed_out"}
+    assert all(float(re.findall(r"within ([\d.]+) s", r["message"])[0]) < 8 for r in cases), "20 s without the option"
+    assert all(r["replay"].endswith("--deadline 0.5 --memory 2.5") for r in cases)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "inf", "soon"])
+def test_a_limit_that_is_none_is_one_line(opconform: Cli, text: str) -> None:  # noqa: F811
+    done = opconform.run("hanging:Hangs", "--deadline", text)
+    assert done.returncode == 2
+    assert f"expected a number above 0, got {text}" in done.stderr
 
 
 def test_generated_tests_alone_import_no_test_module(tmp_path: Path) -> None:

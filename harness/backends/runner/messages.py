@@ -21,6 +21,7 @@ START = b"\x1e"  # record separator, as before each text of a JSON text sequence
 HEADER = 1 << 26  # bytes of a message's JSON, at most
 PAYLOAD = 1 << 30  # bytes behind it, at most
 ALIGNMENT = 16
+PIPE = 1 << 16  # bytes read at once: what a pipe holds; a larger buffer is filled with a pattern for each read
 NOISE = 1 << 14  # bytes of what is printed between two messages that go into the log
 
 
@@ -112,7 +113,7 @@ class Process:
             return header
 
     def _more(self) -> None:
-        data = os.read(self.out, 1 << 20)
+        data = os.read(self.out, PIPE)
         if not data:
             self._ended()
         self.buffer += data
