@@ -32,7 +32,7 @@ from harness.declare.annotations import (
 from harness.declare.codec import Build, Call, Codec, Fn, Map, Named, Slotted, permuted
 from harness.declare.dialect import Dialect
 from harness.declare.entry import Checks, Entry, Evaluation, Group, Pattern, Sampling, Spelling
-from harness.declare.expected import Expected, OutputType, Results, open_at
+from harness.declare.expected import Expected, OutputType, Results, may_be, open_at
 from harness.declare.op_version import OpVersion
 from harness.declare.params import Param
 from harness.declare.schema import Attr, OpSchema, Slot
@@ -52,7 +52,16 @@ from harness.tolerance import (
     rounded,
     statistical,
 )
-from harness.tolerance.underspecified import Part, Underspecified, beside, first_of, gathered, underspecified
+from harness.tolerance.underspecified import (
+    Part,
+    Underspecified,
+    beside,
+    first_of,
+    gathered,
+    of_result,
+    other_shape,
+    underspecified,
+)
 
 __all__ = [
     "Any",
@@ -122,7 +131,10 @@ __all__ = [
     "exact",
     "first_of",
     "gathered",
+    "may_be",
+    "of_result",
     "open_at",
+    "other_shape",
     "permuted",
     "quantised",
     "rounded",

@@ -11,9 +11,10 @@ import numpy as np
 
 from harness.core import dims
 from harness.core.dtypes import DType, of
+from harness.core.outcome import TypeOnly
 from harness.declare.codec import Call
 from harness.tolerance import Context, Tolerance, widened
-from harness.tolerance.underspecified import Underspecified
+from harness.tolerance.underspecified import Underspecified, fits
 
 
 @dataclass(slots=True)
@@ -159,10 +160,24 @@ def open_at(call: Call, why: Underspecified, i: int, actual: np.ndarray) -> np.n
     for mask, part in why.masks(i) or ():
         at = _carried(call, i, mask)
         if part.readings:
-            said = [_laid(call, i, r) for r in part.readings]
+            said = [_laid(call, i, np.asarray(r)) for r in part.readings]
             at = at & np.logical_or.reduce([_is_reading(actual, r, part.within) for r in said])
         out |= at
     return out
+
+
+def may_be(why: Underspecified, i: int, actual: np.ndarray | TypeOnly) -> bool:
+    """May output ``i`` be ``actual``, of another shape than the reference's?  Of a type alone the shape is asked."""
+    for _, part in why.masks(i) or ():
+        if any(fits(actual.shape, s) for s in part.shapes):
+            return True
+        for other in part.others:
+            if isinstance(actual, TypeOnly):
+                if fits(actual.shape, other.shape):
+                    return True
+            elif actual.shape == other.shape and bool(np.all(_is_reading(actual, other, part.within))):
+                return True
+    return False
 
 
 def open_mask(call: Call, why: Underspecified, i: int, shape: tuple[int, ...]) -> np.ndarray:

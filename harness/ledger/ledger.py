@@ -7,7 +7,7 @@ tests; one whose instance a run replays and that never matches in it is reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -16,7 +16,7 @@ from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.declare import Underspecified, gathered, registry
+from harness.declare import OpVersion, Underspecified, gathered, registry
 from harness.ledger.entry import LedgerEntry
 from harness.ledger.folders import Folder
 from harness.workers.info import BackendInfo
@@ -236,3 +236,13 @@ class Ledger:
 
     def counts(self) -> Counter[str]:
         return Counter({e.id: e.hits for e in self.entries if e.hits})
+
+
+def elements_of(ledger: Ledger, version: OpVersion) -> Callable[[Case], Underspecified | None] | None:
+    """What the entries of an op version leave open of single elements, whatever the backend; None where none does."""
+    op = f"{version.dialect.name}/{version.op}"
+    here = [e for e in ledger.entries if e.elements and "*" in e.backends and any(fnmatchcase(op, o) for o in e.ops)]
+    if not here:
+        return None
+    anybody = BackendInfo("*")
+    return lambda case: gathered(*(e.underspecified(case, anybody) for e in here))

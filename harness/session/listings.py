@@ -17,10 +17,13 @@ from harness.declare import registry
 from harness.declare.invalid import invalid_generators_of
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
+from harness.ledger.ledger import elements_of
 from harness.ledger.loader import load_ledger
+from harness.reach.excused import MOST, Sentences, share_of
 from harness.reach.goals import goals_of
 from harness.reach.survey import met_in
 from harness.reach.unreached import Unreached
+from harness.tolerance.underspecified import Openness
 
 Rows = list[list[str]]
 
@@ -171,6 +174,25 @@ def reach(sel: Selection, draws: int) -> Rows:
     return rows + totals
 
 
+def excused(sel: Selection, draws: int) -> Rows:
+    """Op version, and of its drawn valid instances the shares that the specification leaves open: "excused" (wholly, or
+    in some elements that are compared with nothing), "wholly" alone, and "readings" (every open element is compared
+    with the readings that are enumerated); then why.  Op versions that leave nothing open are left out."""
+    rows = []
+    ledger = load_ledger()
+    sentences: dict[str, Sentences] = {}
+    for v in versions(sel):
+        s = share_of(v, draws, elements_of(ledger, v))
+        if not s.counts:
+            continue
+        told = sentences.setdefault(v.dialect.name, Sentences(v.dialect)).of(v.key)
+        why = told if s.excused > MOST and told else "; ".join(s.reasons)
+        wholly, readings = (s.counts[o] / s.valid for o in (Openness.WHOLLY, Openness.READINGS))
+        shares = f"excused {100 * s.excused:.1f} %", f"wholly {100 * wholly:.1f} %", f"readings {100 * readings:.1f} %"
+        rows.append([v.key, *shares, f"of {s.valid}", why])
+    return rows
+
+
 LISTS: dict[str, Callable[[Selection], Rows]] = {
     "dialects": dialects,
     "opsets": opsets,
@@ -183,3 +205,4 @@ LISTS: dict[str, Callable[[Selection], Rows]] = {
     "known": known,
     "unconditioned": unconditioned,
 }
+DRAWN: dict[str, Callable[[Selection, int], Rows]] = {"reach": reach, "excused": excused}  # of so many instances

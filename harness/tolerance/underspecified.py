@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from harness.core.dtypes import DType, int_range
 
 Array = np.ndarray
 Where = Array | np.bool_ | tuple[Array | None, ...]
+Reading = Array | np.generic
+Extents = tuple[int | None, ...]
 Predicate = Callable[..., str | None]
 
 
@@ -21,12 +24,23 @@ class Part:
     """One open question.  at: a mask that broadcasts to the meaning's results, True where they are open, or one for
     each result (None: that one is settled); None: all is open, shapes too.  readings: arrays like the first result; an
     open element is one of theirs, or anything where there are none.  within: absolute error that a reading may have,
-    a number or an array that broadcasts to the output."""
+    a number or an array that broadcasts to the output.
+
+    others: whole results of another shape, in the layout of the output: an answer of that shape is one of them.
+    shapes: other shapes that an answer may have, whatever its elements; None stands for an extent that is not stated.
+    Both speak of the results that ``at`` speaks of."""
 
     why: str
     at: Where | None = None
-    readings: tuple[Array, ...] = ()
+    readings: tuple[Reading, ...] = ()
     within: Array | float = 0.0
+    others: tuple[Array, ...] = ()
+    shapes: tuple[Extents, ...] = ()
+
+    @property
+    def compared(self) -> bool:
+        """Is an answer that departs from the reference compared with readings?"""
+        return self.at is not None and bool(self.readings or self.others) and not self.shapes
 
 
 class Underspecified(str):
@@ -42,9 +56,12 @@ class Underspecified(str):
 
     def masks(self, i: int) -> Iterator[tuple[Array, Part]] | None:
         """Of result ``i``: where it is open, and the question; None where all is open."""
-        if any(p.at is None for p in self.parts):
-            return None
-        return self._masks(i)
+        return None if self.whole else self._masks(i)
+
+    @property
+    def whole(self) -> bool:
+        """Is all open, types and shapes too?"""
+        return any(p.at is None for p in self.parts)
 
     def _masks(self, i: int) -> Iterator[tuple[Array, Part]]:
         for p in self.parts:
@@ -58,10 +75,47 @@ class Underspecified(str):
         return Underspecified(*rest) if rest else None
 
 
-def underspecified(why: str, at: Where, *readings: Array, within: Array | float = 0.0) -> Underspecified | None:
+def underspecified(why: str, at: Where, *readings: Reading, within: Array | float = 0.0) -> Underspecified | None:
     """``why`` holds of the elements of ``at``; None where there are none.  See ``Part``."""
     some = any(m is not None and bool(np.any(m)) for m in (at if isinstance(at, tuple) else (at,)))
     return Underspecified(Part(why, at, readings, within)) if some else None
+
+
+class Openness(Enum):
+    """How much of an instance is open.  wholly: all, shapes too; partly: some elements, or extents, may be anything;
+    readings: what is open is one of the readings that are enumerated, and compared with them."""
+
+    WHOLLY = "wholly"
+    PARTLY = "partly"
+    READINGS = "readings"
+
+
+def openness(why: str) -> Openness:
+    """How much an ``ambiguous`` predicate leaves open that gives ``why``."""
+    if not isinstance(why, Underspecified) or why.whole:
+        return Openness.WHOLLY
+    return Openness.READINGS if all(p.compared for p in why.parts) else Openness.PARTLY
+
+
+def of_result(i: int, at: Array | np.bool_) -> tuple[Array | None, ...]:
+    """Where result ``i`` is open, all others being settled; see ``Part.at``."""
+    return (*(None,) * i, np.asarray(at), None)
+
+
+def other_shape(
+    why: str, i: int, *others: Array, shapes: tuple[Extents, ...] = (), within: Array | float = 0.0
+) -> Underspecified:
+    """Result ``i`` may have another shape than the reference's.  See ``Part``."""
+    return Underspecified(Part(why, of_result(i, np.False_), (), within, others, shapes))
+
+
+def fits(shape: tuple[Any, ...] | None, extents: Extents) -> bool:
+    """Is a shape, of which an extent may be unknown (None, a name), one of those that ``extents`` stands for?"""
+    if shape is None:
+        return True
+    return len(shape) == len(extents) and all(
+        e is None or not isinstance(n, int) or n == e for n, e in zip(shape, extents)
+    )
 
 
 def beside(why: str, real: Array, blur: Array | float, dtype: DType) -> str | None:

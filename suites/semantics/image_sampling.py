@@ -30,6 +30,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.generate.draw import Draw
+from harness.tolerance import unit
 from suites.semantics.conv import check_channels
 from suites.semantics.integers import whole
 from suites.semantics.movement.common import prod
@@ -212,12 +213,26 @@ def _positions(roi: Array, height: int, width: int, ratio: int, scale: float, ha
 def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """A sample more than one pixel outside counts as 0, so that a rounded position decides next to that."""
     how = [params[n] for n in ("height", "width", "ratio", "scale", "half")]
-    for roi in inputs["rois"]:
-        for at, extent in zip(_positions(roi, *how), inputs["x"].shape[2:]):
-            near = 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
-            if (np.minimum(np.abs(at + 1), np.abs(at - extent)) < near).any():
-                return "a sample on the edge beyond which it counts as 0: its position may be rounded to either side"
-    return None
+    x, rois = inputs["x"], inputs["rois"]
+    open_ = np.zeros((len(rois), 1, params["height"], params["width"]), bool)
+    for k, roi in enumerate(rois):
+        rows, columns = (
+            (np.minimum(np.abs(at + 1), np.abs(at - extent)) < _edge(roi, extent)).any(-1)
+            for at, extent in zip(_positions(roi, *how), x.shape[2:])
+        )
+        open_[k, 0] = rows[:, None] | columns
+    if not open_.any():
+        return None
+    bins = {n: params[n] for n in ("height", "width", "ratio", "scale", "mode", "half")}
+    either = [_aligned(x, rois, inputs["batch"], **bins, slack=s) for s in product((-1, 1), (-1, 1))]
+    within = 64 * max(x.shape[2:]) * unit(of(x)) * float(np.abs(x.astype(np.float64)).max(initial=0.0))
+    why = "a sample on the edge beyond which it counts as 0: its position may be rounded to either side"
+    return underspecified(why, open_, *either, within=within)
+
+
+def _edge(roi: Array, extent: int) -> float:
+    """How near the edge a sample of a region may be rounded to its other side."""
+    return 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
 
 
 @semantics(
@@ -248,25 +263,44 @@ def roi_align(
         raise RuleError("rois-finite", f"{rois.tolist()}")
     if batch.size and not 0 <= batch.min() <= batch.max() < x.shape[0]:
         raise RuleError("batch-in-range", f"images {batch.tolist()} of {x.shape[0]}")
+    return _aligned(v, r, batch, height, width, ratio, scale, mode, half)
+
+
+def _aligned(
+    x: Array,
+    rois: Array,
+    batch: Array,
+    height: int,
+    width: int,
+    ratio: int,
+    scale: float,
+    mode: str,
+    half: bool,
+    slack: tuple[int, ...] = (0, 0),
+) -> Array:
+    """slack: of y and x, 1 where a sample next to the edge counts, -1 where it does not, 0: as its position says."""
+    v, r = x.astype(np.float64), rois.astype(np.float64)
     out = np.zeros((rois.shape[0], x.shape[1], height, width))
     for k in range(rois.shape[0]):
         ys, xs = _positions(r[k], height, width, ratio, scale, half)
         if not (ys.size and xs.size):
             continue
         at = np.broadcast_arrays(ys[:, None, :, None], xs[None, :, None, :])  # [height, width, y, x]
-        four = _corners(v[int(batch[k])], *(p.reshape(-1) for p in at))
+        far = [s * _edge(rois[k], n) for s, n in zip(slack, x.shape[2:])]
+        y, x_ = (p.reshape(-1) for p in at)
+        four = _corners(v[int(batch[k])], y, x_, far)
         four = four.reshape(4, -1, height, width, ys.shape[1] * xs.shape[1])
         # + 0.0: which of two zeros is the largest depends on the instruction
         out[k] = four.sum((0, 4)) / four.shape[4] if mode == "avg" else four.max((0, 4)) + 0.0
     return out
 
 
-def _corners(image: Array, y: Array, x: Array) -> Array:
-    """The four weighted neighbours [4, c, p] in an image [c, h, w]; zeros more than one pixel outside."""
+def _corners(image: Array, y: Array, x: Array, far: Sequence[float] = (0.0, 0.0)) -> Array:
+    """The four weighted neighbours [4, c, p] in an image [c, h, w]; zeros more than one pixel, and ``far``, outside."""
     inside = np.ones(y.shape, bool)
     axes = []
-    for p, n in ((y, image.shape[1]), (x, image.shape[2])):
-        inside &= (p >= -1) & (p <= n)
+    for p, n, more in ((y, image.shape[1], far[0]), (x, image.shape[2], far[1])):
+        inside &= (p >= -1 - more) & (p <= n + more)
         p = np.clip(p, 0.0, n - 1.0)
         low = np.floor(p).astype(np.int64)
         axes.append(((low, 1 - (p - low)), (np.minimum(low + 1, n - 1), p - low)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as Object
 
 import numpy as np
 
 import native_ref as native
+from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Choice,
@@ -369,13 +371,46 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
 
 
 @semantics(
-    error=exact(), source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)", draw=_draw_rois, ambiguous=has_nan("x")
+    error=exact(),
+    source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)",
+    draw=_draw_rois,
+    ambiguous=lambda inputs, params: _nan_in_region(inputs, params),
 )
 def max_roi_pool(x: Float[Array, "n c h w"], rois: Float[Array, "r 5"], *, sizes: Ints, scale: Real = 1.0) -> Array:
     """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
 
     An empty cell is 0.  Raises RuleError "two-sizes", "sizes-positive", "roi-batch-in-range".
     """
+    return _of_regions(x, rois, sizes, scale, lambda cell: cell.max((1, 2)))
+
+
+def _nan_in_region(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Cells with a NaN: it wins, or it loses, or it is forgotten with what stands before it."""
+    x, how = inputs["x"], (inputs["rois"], params["sizes"], params["scale"])
+    nan = np.isnan(x.astype(np.float64))
+    if not nan.any():
+        return None
+    at = _of_regions(nan.astype(x.dtype), *how, lambda cell: cell.max((1, 2))) != 0
+    lowest = -float_max(of(x))
+    loses = [_of_regions(np.where(nan, x.dtype.type(v), x), *how, _largest) for v in (-np.inf, lowest)]
+    readings = (np.full(at.shape, np.nan, x.dtype), *loses, _of_regions(x, *how, _after_nan))
+    return underspecified("NaN in x: the op set does not say whether it wins or loses", at, *readings)
+
+
+def _largest(cell: Array) -> Array:
+    return cell.max((1, 2))
+
+
+def _after_nan(cell: Array) -> Array:
+    """Maxima of what follows the last NaN of a channel; its last element where nothing does."""
+    out = np.empty(len(cell), cell.dtype)
+    for k, row in enumerate(cell.reshape(len(cell), -1)):
+        last = np.flatnonzero(row != row)
+        out[k] = row[min(last[-1] + 1, row.size - 1) :].max() if last.size else row.max()
+    return out
+
+
+def _of_regions(x: Array, rois: Array, sizes: Object, scale: float, of_cell: Callable[[Array], Array]) -> Array:
     if len(sizes) != 2:
         raise RuleError("two-sizes", f"sizes {list(sizes)}, expected height and width")
     if min(sizes) < 1:
@@ -395,5 +430,5 @@ def max_roi_pool(x: Float[Array, "n c h w"], rois: Float[Array, "r 5"], *, sizes
             for j in range(pw):
                 left, right = (min(max(v + x1, 0), w) for v in (j * rw // pw, -(-(j + 1) * rw // pw)))
                 if bottom > top_ and right > left:
-                    y[r, :, i, j] = x[b, :, top_:bottom, left:right].max((1, 2))
+                    y[r, :, i, j] = of_cell(x[b, :, top_:bottom, left:right])
     return y

@@ -27,6 +27,8 @@ from harness.declare import (
     Num,
     Pads,
     Tolerance,
+    gathered,
+    of_result,
     quantised,
     rounded,
     semantics,
@@ -200,10 +202,28 @@ _DQ_TIE = 2.0**-14  # of a zero point, three roundings in f32
 def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x = inputs["x"]
     lo, hi = _range(x)
-    if not np.isfinite(x.astype(np.float64)).all() or hi == lo:
-        return "DynamicQuantizeLinear of a range of zero, or without end"
-    if abs(-lo / ((hi - lo) / 255) % 1 - 0.5) < _DQ_TIE:
-        return "DynamicQuantizeLinear with a zero point next to a tie: every step moves with it"
+    if not np.isfinite(x.astype(np.float64)).all():
+        why = "DynamicQuantizeLinear of a range without end"
+        return underspecified(why, (np.ones(x.shape, bool), *[np.ones((), bool)] * 2))
+    if hi == lo:  # the quotients are 0 / 0, which no cast to an integer is stated for
+        why = "DynamicQuantizeLinear of a range of zero"
+        limits = np.uint8(0), np.uint8(255)
+        return gathered(
+            underspecified(why, of_result(0, np.ones(x.shape, bool)), *limits),
+            underspecified(why, of_result(1, np.True_), np.float32(0), np.float32(1)),
+            underspecified(why, of_result(2, np.True_), *limits),
+        )
+    real = -lo / ((hi - lo) / 255)
+    if abs(real % 1 - 0.5) < _DQ_TIE:
+        why = "DynamicQuantizeLinear with a zero point next to a tie: every step moves with it"
+        zeros = np.floor(real), np.ceil(real)
+        steps, _, _ = _dynamic(x)
+        blur = np.abs(steps) * 2.0**-20 + 2.0**-18
+        moved = [to_steps(steps + s * blur, np.asarray(z), U8) for z in zeros for s in (-1, 0, 1)]
+        return gathered(
+            underspecified(why, of_result(0, np.ones(x.shape, bool)), *moved),
+            underspecified(why, of_result(2, np.True_), *(np.uint8(min(z, 255)) for z in zeros)),
+        )
     return None
 
 

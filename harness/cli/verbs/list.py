@@ -24,16 +24,22 @@ def arguments(v: argparse.ArgumentParser) -> None:
         "known",
         "unconditioned",
         "reach",
+        "excused",
     )
     v.add_argument(
         "what",
         choices=kinds,
         help="what to list; meanings: source, tolerance and rules of each op version; bounds: how many integers beside "
         "the reference pass; providers: execution providers of ONNX Runtime; unconditioned: known differences that "
-        "excuse any wrong answer; reach: what the instances of each op version must show once, and whether they do",
+        "excuse any wrong answer; reach: what the instances of each op version must show once, and whether they do; "
+        "excused: the share of valid instances of which the specification leaves something open",
     )
     v.add_argument(
-        "--draws", type=positive, default=400, metavar="N", help="reach: instances drawn of each op version (400)"
+        "--draws",
+        type=positive,
+        default=400,
+        metavar="N",
+        help="reach, excused: instances drawn of each op version (400)",
     )
     selection(v)
 
@@ -43,5 +49,6 @@ def run(args: argparse.Namespace) -> int:
     from harness.session import listings, terminal
 
     sel = selected(args)
-    say(*terminal.columns(listings.reach(sel, args.draws) if args.what == "reach" else listings.LISTS[args.what](sel)))
+    drawn = listings.DRAWN.get(args.what)
+    say(*terminal.columns(listings.LISTS[args.what](sel) if drawn is None else drawn(sel, args.draws)))
     return OK

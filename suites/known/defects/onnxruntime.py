@@ -480,11 +480,24 @@ def ort_einsum_in_f64(g: Given) -> list[Any]:
 
 def ort_slice_ends(g: Given) -> list[Any] | None:
     """Going backward, an end of INT_MAX or INT64_MAX is the beginning."""
-    ends, steps = g["ends"], g["steps"]
+    starts, ends, steps = g["starts"], g["ends"], g["steps"]
     if steps is None:
         return None
+    axes = np.arange(starts.size) if g["axes"] is None else g["axes"]
+    n = np.array([g["data"].shape[a] for a in axes.tolist()], np.int64)
     first = (steps < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))
-    return g.reevaluate(None, {"ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype)})
+    changed = {
+        "starts": np.where((steps < 0) & (starts < -n), -n, starts).astype(starts.dtype),  # a reading of Slice-10, -11
+        "ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype),
+    }
+    return g.reevaluate(None, changed)
+
+
+def far_corners(g: Given) -> list[Any] | None:
+    """MaxRoiPool: a corner beyond the integers of 32 bits is the lowest of them."""
+    rois, scale = g["rois"].astype(np.float64), float(g.attr("spatial_scale", 1.0))
+    far = np.abs(rois * scale) >= 2.0**31
+    return g.reevaluate(None, {"rois": np.where(far, -(2.0**31) / scale, rois).astype(g["rois"].dtype)})
 
 
 def ort_loop_asks(g: Given) -> list[Any] | None:

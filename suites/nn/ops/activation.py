@@ -18,7 +18,7 @@ from suites.semantics.elementwise import math
 
 def infinite(c: Call) -> str | None:
     """The printed formula meets inf / inf or 0 * inf there; its limit is finite."""
-    return underspecified("formula-at-infinity", np.isinf(c.inputs["x"]))
+    return underspecified("formula-at-infinity", np.isinf(c.inputs["x"]), np.float32(np.nan))
 
 
 op("activation.linear", s.linear_activation)

@@ -21,7 +21,8 @@ op("sign", m.sign)
 def _half(c: Call) -> str | None:
     """The text says the nearest integer, and nothing of two that are equally near."""
     with np.errstate(all="ignore"):
-        return underspecified("nearest-of-two", np.abs(c.inputs["x"] - np.floor(c.inputs["x"])) == 0.5)
+        x = c.inputs["x"]
+        return underspecified("nearest-of-two", np.abs(x - np.floor(x)) == 0.5, np.floor(x), np.ceil(x))
 
 
 op(
@@ -72,7 +73,12 @@ def _two_signs(c: Call) -> str | None:
     """The text says the modular operation, and nothing of the sign of the remainder."""
     a, b = np.broadcast_arrays(c.inputs["a"], c.inputs["b"])
     with np.errstate(all="ignore"):
-        return underspecified("sign-of-the-remainder", ((a < 0) != (b < 0)) & (np.fmod(a, b) != 0))
+        rest = np.fmod(a.astype(np.float64), b)  # exact; that of floor is one rounding more
+        within = 2.0**-23 * np.abs(b.astype(np.float64))
+        at = ((a < 0) != (b < 0)) & (rest != 0)
+        return underspecified(
+            "sign-of-the-remainder", at, rest, rest + b, within=np.where(np.isfinite(within), within, 0)
+        )
 
 
 op(

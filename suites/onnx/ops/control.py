@@ -9,7 +9,19 @@ import numpy as np
 from harness.core.dtypes import BOOL, F32, I64, DType
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph
-from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Draw,
+    Evaluation,
+    Sampling,
+    Spelling,
+    T,
+    exact,
+    gathered,
+    other_shape,
+    underspecified,
+)
 from suites.onnx import op, schemas
 from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control
@@ -177,9 +189,12 @@ def _never_made(c: Call) -> str | None:
     runs = (limit is None or int(limit.reshape(-1)[0]) > 0) and start is not False
     body = c.attrs["body"]
     open_ = bool(body.outer) or any(-1 in a.shape for _, a in body.inputs)
-    if runs or not open_ or c.n_outs == len(c.inputs.get("v_initial") or []):
+    first = len(c.inputs.get("v_initial") or [])
+    if runs or not open_ or c.n_outs == first:
         return None
-    return "no iteration: extents of what would have been scanned that the body does not declare"
+    why = "no iteration: extents of what would have been scanned that the body does not declare"
+    ranks = enumerate([y.ndim for y in _loop(c)[first:]], first)
+    return gathered(*(other_shape(why, i, shapes=((0, *(None,) * (r - 1)),)) for i, r in ranks if r > 1))
 
 
 def _carry_optional(d: Draw, b: Block, t: Type) -> T:

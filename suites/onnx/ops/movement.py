@@ -9,7 +9,21 @@ import numpy as np
 from harness.core.dtypes import F32, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg
-from harness.declare import Build, Call, Checks, Codec, Draw, Evaluation, Fn, Map, Sampling, Spelling, T, exact
+from harness.declare import (
+    Build,
+    Call,
+    Checks,
+    Codec,
+    Draw,
+    Evaluation,
+    Fn,
+    Map,
+    Sampling,
+    Spelling,
+    T,
+    exact,
+    other_shape,
+)
 from suites.onnx import op
 from suites.onnx.blocks import literal
 from suites.onnx.codecs import Default, Front, Scalar, ToType, ValueAttr
@@ -188,10 +202,14 @@ def _before_the_first(call: Call) -> str | None:
     ]
     shape = call.inputs["data"].shape
     starts, axes, steps = given
-    for i, (b, step) in enumerate(zip(starts or (), steps or ())):
-        if step < 0 and b < -shape[axes[i] if axes else i]:
-            return "a start before the first element, going backward: nothing by NumPy, the first one by Slice-13"
-    return None
+    if not any(t < 0 and b < -shape[axes[i] if axes else i] for i, (b, t) in enumerate(zip(starts or (), steps or ()))):
+        return None
+    tensors, params = call.version.decode(call)
+    why = "a start before the first element, going backward: nothing by NumPy, the first one by Slice-13"
+    other = s.slice_axes(**tensors, **{**params, "from_first": not params.get("from_first")})
+    if other.shape == s.slice_axes(**tensors, **params).shape:  # both take nothing
+        return None
+    return other_shape(why, 0, other)
 
 
 op("Slice", s.slice_axes, until=1, x="data", axes=Front("axes"))

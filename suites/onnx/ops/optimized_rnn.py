@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, bounded
+from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, bounded, underspecified
 from suites.onnx import op
 from suites.onnx.ops.vanished import SOURCE
 from suites.semantics import stacked
@@ -49,7 +49,8 @@ def _bound(output: int) -> Any:
 
 def _layout(c: Call) -> str | None:
     v = c.inputs["weights"]
-    return None if v.size and (v == v[0]).all() else "OptimizedRNN: parameters that differ lie in cuDNN's order"
+    same = v.size and (v == v[0]).all()
+    return None if same else underspecified("OptimizedRNN: parameters that differ lie in cuDNN's order", np.True_)
 
 
 def _draw(d: Draw) -> dict[str, Any]:

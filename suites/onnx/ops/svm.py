@@ -11,7 +11,22 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, bounded, exact
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Sampling,
+    Spelling,
+    Underspecified,
+    bounded,
+    exact,
+    gathered,
+    of_result,
+    other_shape,
+    underspecified,
+)
 from harness.tolerance import gamma
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, quarters, require, rows
@@ -121,22 +136,50 @@ def _bound(ctx: Context) -> Array:
 
 def _open(c: Call) -> str | None:
     """What the text leaves open."""
-    count, u = _count(c), 2.0**-24
+    count, u, n = _count(c), 2.0**-24, len(_rows(c))
+    every = np.ones((n, count), bool)
     if not c.attr("vectors_per_class"):
-        return "SVMClassifier without support vectors: the text has no linear machine"
+        why = "SVMClassifier without support vectors: the text has no linear machine"
+        within = 2 * float(_error(c, u).max(initial=0.0)) + 2.0**-20
+        scores = underspecified(why, of_result(1, every), *_linear_machines(c), within=within)
+        return gathered(_labels(c, why, every), scores)
     f = _decisions(c)
     if not c.attr("prob_a"):
-        return "SVMClassifier without probabilities: one score a class is stated, a machine has one a pair"
-    if (np.abs(f) <= _decision_error(c, u)).any():
-        return "SVMClassifier: a pair that rounding decides"
+        why = "SVMClassifier without probabilities: one score a class is stated, a machine has one a pair"
+        if f.shape[1] == count:  # those of the pairs have the shape that is stated
+            return gathered(_labels(c, why, every), underspecified(why, of_result(1, every)))
+        return gathered(_labels(c, why, every), other_shape(why, 1, shapes=((n, count),)))
     p, won = _scores(c)[0], coupling.votes(f, count)
+    close = np.abs(f) <= _decision_error(c, u)
     top = np.sort(p, -1)
-    if (top[:, -1] - top[:, -2] <= 2 * _error(c, u).max(-1)).any():
-        return "SVMClassifier: two classes as probable as each other"
-    most = np.sort(won, -1)
-    if (won.argmax(-1) != p.argmax(-1)).any() or (most[:, -1] == most[:, -2]).any():
-        return "SVMClassifier: the label by votes (LIBSVM without probabilities) is not the most probable one"
-    return None
+    tied = top[:, -1] - top[:, -2] <= 2 * _error(c, u).max(-1)
+    most = won == won.max(-1, keepdims=True)
+    return gathered(
+        _labels(c, "SVMClassifier: a pair that rounding decides", every & close.any(-1, keepdims=True)),
+        _labels(c, "SVMClassifier: two classes as probable as each other", every & tied[:, None]),
+        _labels(
+            c, "SVMClassifier: the label by votes (LIBSVM without probabilities) is not the most probable one", most
+        ),
+    )
+
+
+def _labels(c: Call, why: str, may: Array) -> Underspecified | None:
+    """may [rows, classes]: the labels that a row may have beside that of the reference."""
+    best = _scores(c)[0]
+    chosen = np.arange(may.shape[1]) == best.argmax(-1)[:, None]
+    readings = [
+        pick_labels(c, np.where(may[:, [k]], np.arange(may.shape[1]) == k, chosen), INTS) for k in range(may.shape[1])
+    ]
+    return underspecified(why, of_result(0, (may & ~chosen).any(-1)), *readings)
+
+
+def _linear_machines(c: Call) -> list[Array]:
+    """Scores of linear machines by the names of the attributes: the coefficients of a class or of a feature side by
+    side; rho added, or, as LIBSVM has it, subtracted."""
+    x, w, rho = _rows(c), _floats(c, "coefficients"), _floats(c, "rho")[0]
+    count, how = _count(c), c.attr("post_transform")
+    products = (x @ w.reshape(count, -1).T, x @ w.reshape(-1, count))
+    return [s.post(z + r, how) for z in products for r in (rho, -rho)]
 
 
 def _draw(d: Draw) -> dict[str, Any]:

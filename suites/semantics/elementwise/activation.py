@@ -6,16 +6,16 @@ from typing import Annotated
 
 from harness.core.errors import RuleError
 from harness.declare import Array, Context, Float, Num, Real, exact, params, rounded, semantics, underspecified
-from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, any_nan, native, np, plus_absolute, x_of
+from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, native, np, open_at_nan, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
 SLOPES = params.Real(-2.0, 2.0, also=(0.01, 0.3, 1.0, 0.0))
 
 
+@open_at_nan("x", ends=(-np.inf,))
 @semantics(
     error=exact(),
     data=EVERYWHERE,
-    ambiguous=any_nan("x"),
     source="ONNX Relu-14; MIL relu iOS15; TFLite RELU; NN ReLU: max(0, x)",
 )
 def relu(x: Num[Array, "*d"]) -> Num[Array, "*d"]:
@@ -23,10 +23,10 @@ def relu(x: Num[Array, "*d"]) -> Num[Array, "*d"]:
     return native.unary("relu", x)
 
 
+@open_at_nan("x")
 @semantics(
     error=exact(),
     data=("uniform:-2:9", "small", "branch", "special"),
-    ambiguous=any_nan("x"),
     source="MIL relu6 iOS15; TFLite RELU6",
 )
 def relu6(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
@@ -34,17 +34,15 @@ def relu6(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     return native.unary("clamp", x, 0.0, 6.0)
 
 
-@semantics(
-    error=exact(), data=("unit", "small", "branch", "special"), ambiguous=any_nan("x"), source="TFLite RELU_N1_TO_1"
-)
+@open_at_nan("x")
+@semantics(error=exact(), data=("unit", "small", "branch", "special"), source="TFLite RELU_N1_TO_1")
 def relu_n1_to_1(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """min(max(x, -1), 1)."""
     return native.unary("clamp", x, -1.0, 1.0)
 
 
-@semantics(
-    error=exact(), data=("unit", "small", "branch", "special"), ambiguous=any_nan("x"), source="TFLite RELU_0_TO_1"
-)
+@open_at_nan("x")
+@semantics(error=exact(), data=("unit", "small", "branch", "special"), source="TFLite RELU_0_TO_1")
 def relu_0_to_1(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """min(max(x, 0), 1)."""
     return native.unary("clamp", x, 0.0, 1.0)
@@ -55,7 +53,8 @@ def _lossless(x: object, *limits: float) -> list[float]:
     return [float(native.convert(native.convert(np.array(v), x.dtype), np.float64)) for v in limits]  # type: ignore[attr-defined]
 
 
-@semantics(error=exact(), data=EVERYWHERE, ambiguous=any_nan("x"), source="MIL clip iOS15 (alpha, beta); NN clip")
+@open_at_nan("x")
+@semantics(error=exact(), data=EVERYWHERE, source="MIL clip iOS15 (alpha, beta); NN clip")
 def clamp(
     x: Float[Array, "*d"], *, lo: Annotated[float, Real(-4.0, 0.0)], hi: Annotated[float, Real(0.125, 4.0)]
 ) -> Float[Array, "*d"]:
@@ -63,10 +62,10 @@ def clamp(
     return native.unary("clamp", x, *_lossless(x, lo, hi))
 
 
+@open_at_nan("x", "lo", "hi")
 @semantics(
     error=exact(),
     data=EVERYWHERE,
-    ambiguous=any_nan("x", "lo", "hi"),
     source="ONNX Clip-13: Min(max, Max(input, min)), so max wins when min > max",
 )
 def clip(x: Num[Array, "*d"], lo: Num[Array, ""] | None = None, hi: Num[Array, ""] | None = None) -> Num[Array, "*d"]:
@@ -79,16 +78,17 @@ def clip(x: Num[Array, "*d"], lo: Num[Array, ""] | None = None, hi: Num[Array, "
     return y if y is not x else x.copy()
 
 
-@semantics(error=exact(), data=EVERYWHERE, ambiguous=any_nan("x"), source="MIL threshold iOS15; NN unary THRESHOLD")
+@open_at_nan("x", ends=(-np.inf,))
+@semantics(error=exact(), data=EVERYWHERE, source="MIL threshold iOS15; NN unary THRESHOLD")
 def threshold(x: Num[Array, "*d"], *, alpha: Annotated[float, Real(-4.0, 4.0, also=(0.0, 1.0))]) -> Num[Array, "*d"]:
     """max(x, alpha), alpha held in x's type."""
     return native.binary("maximum", x, native.convert(np.array(alpha), x.dtype))
 
 
+@open_at_nan("x")
 @semantics(
     error=rounded(1.5),
     data=EVERYWHERE,
-    ambiguous=any_nan("x"),
     source="MIL clamped_relu iOS15: the upper bound caps the negative branch, too",
 )
 def clamped_relu(
@@ -229,7 +229,7 @@ def softsign(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
 
 
 softsign.ambiguous = lambda inputs, params: underspecified(
-    "at infinity the formula is inf/inf, its limit is 1", native.unary("is_inf", inputs["x"], 1, 1)
+    "at infinity the formula is inf/inf, its limit is 1", native.unary("is_inf", inputs["x"], 1, 1), np.float32(np.nan)
 )
 
 
@@ -295,7 +295,7 @@ def _no_line(inputs: dict[str, object], params: dict[str, float]) -> str | None:
     """max and min of a NaN: x is one, or 0 * inf."""
     with np.errstate(all="ignore"):
         at = np.isnan(params["alpha"] * np.asarray(inputs["x"], np.float64) + params["beta"])
-    return underspecified(NAN_UNDERSPECIFIED, at)
+    return underspecified(NAN_UNDERSPECIFIED, at, *map(np.float32, (np.nan, 0, 1)))
 
 
 @semantics(

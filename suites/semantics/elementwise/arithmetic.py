@@ -22,7 +22,7 @@ from harness.declare import (
     semantics,
     underspecified,
 )
-from suites.semantics.elementwise.common import any_nan, native, np, of, plus_absolute
+from suites.semantics.elementwise.common import native, np, of, open_at_nan, plus_absolute
 
 DIVISORS = {"y": ("nonzero", "nonzero", "positive", "special", "small", "wide")}
 
@@ -155,9 +155,9 @@ def pow(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     return native.binary("pow", x, y)
 
 
+@open_at_nan("x", "y", ends=(-np.inf,))
 @semantics(
     error=exact(),
-    ambiguous=any_nan("x", "y"),
     source="MIL maximum iOS15; TFLite MAXIMUM; ONNX Max-13; NN maxBroadcastable",
 )
 def maximum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
@@ -165,9 +165,9 @@ def maximum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
     return native.binary("maximum", x, y)
 
 
+@open_at_nan("x", "y", ends=(np.inf,))
 @semantics(
     error=exact(),
-    ambiguous=any_nan("x", "y"),
     source="MIL minimum iOS15; TFLite MINIMUM; ONNX Min-13; NN minBroadcastable",
 )
 def minimum(x: Num[Array, "*#d"], y: Num[Array, "*#d"]) -> Num[Array, "*#d"]:
@@ -225,13 +225,15 @@ def mul_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     return _fold("mul", xs)
 
 
-@semantics(error=exact(), ambiguous=any_nan("xs"), source="ONNX Max-13; NN max")
+@open_at_nan("xs", ends=(-np.inf,))
+@semantics(error=exact(), source="ONNX Max-13; NN max")
 def max_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Elementwise maximum of one or more tensors."""
     return _fold("maximum", xs)
 
 
-@semantics(error=exact(), ambiguous=any_nan("xs"), source="ONNX Min-13; NN min")
+@open_at_nan("xs", ends=(np.inf,))
+@semantics(error=exact(), source="ONNX Min-13; NN min")
 def min_n(xs: Variadic[Num[Array, "*#d"]]) -> Num[Array, "*#d"]:
     """Elementwise minimum of one or more tensors."""
     return _fold("minimum", xs)

@@ -2,108 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any as Object
 
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F32, float_max, of
-from harness.core.errors import RuleError
-from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics, underspecified
+from harness.core.dtypes import of
+from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
 from harness.generate.draw import Draw
-from harness.tolerance import Context, unit
+from harness.tolerance import Context
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
 from suites.semantics.integers import whole
-from suites.semantics.movement.common import norm_axes
 from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index, taps
+from suites.semantics.resize.plan import POLICIES, apply, filter_of, identity, margin, plan, unsettled
+from suites.semantics.resize.silent import silent
 
 Array = np.ndarray
-
-POLICIES = ("stretch", "not_larger", "not_smaller")
-
-
-def plan(
-    shape: tuple[int, ...],
-    sizes: Object,
-    scales: Object,
-    axes: Object,
-    coordinates: str,
-    roi: Object,
-    policy: str,
-) -> dict[int, Axis]:
-    """The resized axes of ``shape``; sizes, scales and roi speak of ``axes`` (None: all).
-
-    Raises RuleError "sizes-or-scales", "one-per-axis", "scales-positive", "axes-in-range", "axes-distinct".
-    """
-    where = norm_axes(axes, len(shape))
-    if (sizes is None) == (scales is None):
-        raise RuleError("sizes-or-scales", f"sizes {sizes}, scales {scales}")
-    given = list(sizes if sizes is not None else scales)
-    if len(given) != len(where) or (roi is not None and len(roi) != 2 * len(where)):
-        raise RuleError("one-per-axis", f"{len(given)} numbers for {len(where)} axes")
-    if any(v <= 0 for v in given) and scales is not None:
-        raise RuleError("scales-positive", f"scales {given}")
-    extents = [shape[a] for a in where]
-    common = None
-    if sizes is not None and policy != "stretch":
-        ratios = [s / n for s, n in zip(given, extents)]
-        common = min(ratios) if policy == "not_larger" else max(ratios)
-    out = {}
-    for k, (a, n) in enumerate(zip(where, extents)):
-        start, end = (float(roi[k]), float(roi[k + len(where)])) if roi is not None else (0.0, 1.0)
-        if scales is not None:
-            span = end - start if coordinates == "tf_crop_and_resize" else 1.0
-            scale = float(given[k])
-            m = int(np.floor(n * span * scale))
-        elif common is not None:
-            scale, m = common, int(np.floor(common * n + 0.5))
-        else:
-            m = int(given[k])
-            scale = m / n if n else 1.0
-        out[a] = Axis(n, m, scale, start, end)
-    return out
-
-
-def _identity(axis: Axis, coordinates: str) -> bool:
-    return (
-        axis.n == axis.m
-        and axis.scale == 1
-        and coordinates != "tf_crop_and_resize"
-        and (coordinates not in ("tf_half_pixel_for_nn", "offset_corners"))
-    )
-
-
-def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: float, **filter_: Object) -> Array:
-    """``x`` resampled along ``axes``; outside the region of a crop the given value."""
-    wide = filter_["mode"] != "nearest"
-    y = x
-    outside: Array | None = None
-    for a, axis in axes.items():
-        if _identity(axis, coordinates):
-            continue
-        at = axis.positions(coordinates)
-        index, weight = taps(axis, at, **filter_)  # type: ignore[arg-type]
-        y = native.interpolate(y, a, index, weight) if wide else np.take(y, index[:, 0], axis=a)
-        if coordinates == "tf_crop_and_resize":
-            off = ((at < 0) | (at > axis.n - 1)).reshape([-1 if k == a else 1 for k in range(x.ndim)])
-            outside = off if outside is None else outside | off
-    if wide and y is x:
-        y = x.astype(np.float64)
-    if outside is None:
-        return y
-    fill = np.asarray(extrapolation if of(y).kind == "f" else int(extrapolation)).astype(y.dtype)
-    return np.where(outside, fill, y)
-
-
-def _filter(p: Mapping[str, Object]) -> Mapping[str, Object]:
-    return {k: p[k] for k in ("mode", "nearest", "cubic_a", "exclude_outside", "antialias")}
-
-
-def _margin(axis: Axis, at: Array) -> Array:
-    """How far a coordinate computed in f32 may be off: six roundings at its magnitude."""
-    return 6 * unit(F32) * (np.abs(at) + 2 + axis.n * 1e-3)
 
 
 def _planned(ctx: Context) -> dict[int, Axis]:
@@ -112,33 +27,20 @@ def _planned(ctx: Context) -> dict[int, Axis]:
     return plan(i["x"].shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
 
 
-def unsettled(axis: Axis, coordinates: str, how: str) -> Array:
-    """Per output position the other element that a coordinate off by its margin would choose; -1 for none."""
-    at = axis.positions(coordinates)
-    base = np.clip(rounded_index(at, how), 0, axis.n - 1)
-    out: Array = np.full(axis.m, -1, np.int64)
-    if axis.exact(coordinates):
-        return out
-    for sign in (-1, 1):
-        other = np.clip(rounded_index(at + sign * _margin(axis, at), how), 0, axis.n - 1)
-        out = np.where(other != base, other.astype(np.int64), out)
-    return out
-
-
 @quiet
 def resize_bound(ctx: Context) -> Array:
     """nearest: the difference to the neighbour where the coordinate is within 6u of the boundary; else per axis
     margin * slope + (taps + 4) u * sum |w||x|"""
     p, x = ctx.params, np.abs(np.asarray(ctx.inputs["x"], np.float64))
-    axes = {a: v for a, v in _planned(ctx).items() if not _identity(v, p["coordinates"])}
+    axes = {a: v for a, v in _planned(ctx).items() if not identity(v, p["coordinates"])}
     if p["mode"] == "nearest":
         return _nearest_bound(ctx, axes)
     total, moved, count = x, np.zeros_like(x), 1.0
     for a, axis in axes.items():
         at = axis.positions(p["coordinates"])
-        index, weight = taps(axis, at, **_filter(p))
+        index, weight = taps(axis, at, **filter_of(p))
         near = np.clip(np.concatenate([index - 1, index, index + 1], 1), 0, axis.n - 1)
-        slope = 2.0 * _margin(axis, at)[:, None]
+        slope = 2.0 * margin(axis, at)[:, None]
         spread = native.interpolate(total, a, near, np.broadcast_to(slope, near.shape) * 1.0)
         moved = native.interpolate(moved, a, index, np.abs(weight)) + spread
         total = native.interpolate(total, a, index, np.abs(weight))
@@ -165,40 +67,12 @@ def _nearest_bound(ctx: Context, axes: dict[int, Axis]) -> Array:
     return bound
 
 
-def _silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    x, p = inputs["x"], params
-    if of(x).kind in "iu" and p["mode"] != "nearest":
-        return "integers interpolated: the op set names no rounding"
-    roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
-    try:
-        axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
-    except RuleError:
-        return None
-    if p["policy"] != "stretch" and any(v.n and v.scale != v.m / v.n for v in axes.values()):
-        return "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
-    if p["coordinates"] == "align_corners" and any(v.m > 1 and v.length != v.m for v in axes.values()):
-        return "align_corners by a factor: corners of the extent before or after rounding down"
-    if of(x).kind != "f":
-        at: Object = np.False_
-        for k, v in axes.items():
-            near = np.asarray(unsettled(v, p["coordinates"], p["nearest"]) >= 0)
-            at = at | near.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
-        return underspecified("a coordinate next to a rounding boundary", at)
-    if of(x).kind == "f" and p["mode"] != "nearest" and not np.isfinite(x.astype(np.float64)).all():
-        return "inf or NaN next to an element of weight 0"
-    if of(x).kind == "f" and p["mode"] == "cubic":  # the weights of an axis sum to 1, their sizes to 1 + |a| / 2
-        reach = (1 + abs(p["cubic_a"]) / 2) ** len(axes)
-        if float(np.abs(x.astype(np.float64)).max(initial=0.0)) * reach >= float_max(of(x)):
-            return "cubic weights reach beyond the type on the way to a sum within it"
-    return None
-
-
 @semantics(
     error=composed(resize_bound),
     source="ONNX Upsample-7, -9, Resize-10, -11, -13, -18, -19; MIL resize, resize_bilinear, "
     "resize_nearest_neighbor, upsample_* iOS15-17; TFLite RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; NN Upsample, "
     "ResizeBilinear",
-    ambiguous=_silent,
+    ambiguous=silent,
 )
 def resize(
     x: Num[Array, "*d"],

@@ -47,7 +47,12 @@ op("PRELU", s.prelu, x="input", slope="alpha")
 
 
 def _minus_infinity(x: Any) -> str | None:
-    return underspecified("x * Phi(x) at minus infinity: the formula gives NaN, its limit is 0", x == -np.inf)
+    return underspecified(
+        "x * Phi(x) at minus infinity: the formula gives NaN, its limit is 0",
+        x == -np.inf,
+        np.float32(np.nan),
+        np.float32(0),
+    )
 
 
 def _draw_complex(d: Draw) -> dict[str, Any]:

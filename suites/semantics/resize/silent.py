@@ -1,0 +1,138 @@
+"""What the specifications leave open of a resize: the elements, and what may stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any as Object
+
+import numpy as np
+
+import native_ref as native
+from harness.core.dtypes import float_max, of
+from harness.core.errors import RuleError
+from harness.declare import beside, gathered, underspecified
+from harness.tolerance import unit
+from suites.semantics.resize.coordinates import Axis, rounded_index, taps
+from suites.semantics.resize.plan import apply, filter_of, identity, plan, unsettled
+
+Array = np.ndarray
+Axes = dict[int, Axis]
+
+
+def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Coordinates that a text states in two ways, integers that it does not round, and what is not finite."""
+    x, p = inputs["x"], params
+    roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
+    try:
+        axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
+    except RuleError:
+        return None
+    with np.errstate(all="ignore"):
+        return gathered(*(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow)))
+
+
+def _resampled(x: Array, p: dict[str, Object], axes: Axes) -> Array:
+    return apply(x, axes, p["coordinates"], p["extrapolation"], **filter_of(p))
+
+
+def _coordinates(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
+    """The factor of an axis, or that of its extents after rounding."""
+    if p["policy"] != "stretch" and any(v.n and v.scale != v.m / v.n for v in axes.values()):
+        why = "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
+    elif p["coordinates"] == "align_corners" and any(v.m > 1 and v.length != v.m for v in axes.values()):
+        why = "align_corners by a factor: corners of the extent before or after rounding down"
+    else:
+        return None
+    other = {a: replace(v, scale=v.m / v.n) if v.n else v for a, v in axes.items()}
+    if p["coordinates"] == "tf_crop_and_resize":  # by the extents, as the reference has it, or by the factor
+        other = {a: replace(v, end=_end(v)) for a, v in axes.items()}
+    if p["mode"] == "nearest":
+        return underspecified(why, np.True_, *_choices(x, p, other))
+    real = _resampled(x, p, other)
+    if of(x).kind in "iu":
+        return beside(why, real, 2.0**-12, of(x))
+    return underspecified(why, np.True_, real, within=_blur(x))
+
+
+def _end(axis: Axis) -> float:
+    """The end of a region of which the extent before rounding is the length of the result."""
+    length = axis.n * axis.scale
+    return axis.start + (axis.end - axis.start) * (axis.m - 1) / (length - 1) if length != 1 else axis.end
+
+
+def _boundaries(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
+    """Integers, of which the nearest has no bound, and infinities, which no bound covers."""
+    if of(x).kind == "f" and (p["mode"] != "nearest" or np.isfinite(x.astype(np.float64)).all()):
+        return None
+    if p["mode"] != "nearest":
+        why = "integers interpolated: the op set names no rounding"
+        return beside(why, _resampled(x.astype(np.float64), p, axes), 2.0**-12, of(x))
+    at: Object = np.False_
+    for k, v in axes.items():
+        near = np.asarray(unsettled(v, p["coordinates"], p["nearest"]) >= 0)
+        at = at | near.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
+    if not np.any(at):
+        return None
+    return underspecified("a coordinate next to a rounding boundary", at, *_choices(x, p, axes))
+
+
+def _choices(x: Array, p: dict[str, Object], axes: Axes) -> Iterator[Array]:
+    """The nearest elements, with every choice along the axes of which a coordinate lies next to a rounding boundary."""
+    moved = {a: v for a, v in axes.items() if not identity(v, p["coordinates"])}
+    others = {a: unsettled(v, p["coordinates"], p["nearest"]) for a, v in moved.items()}
+    loose = [a for a, o in others.items() if (o >= 0).any()]
+    outside = _outside(x, p, axes)
+    for choice in range(1 << len(loose)):
+        y = x
+        for a, v in moved.items():
+            at = np.clip(rounded_index(v.positions(p["coordinates"]), p["nearest"]), 0, v.n - 1).astype(np.int64)
+            if a in loose and choice >> loose.index(a) & 1:
+                at = np.where(others[a] >= 0, others[a], at)
+            y = np.take(y, at, axis=a)
+        fill = p["extrapolation"] if of(x).kind == "f" else int(p["extrapolation"])
+        yield np.where(outside, np.asarray(fill).astype(y.dtype), y)
+
+
+def _outside(x: Array, p: dict[str, Object], axes: Axes) -> Array:
+    """Mask of the elements outside of what a crop has."""
+    return apply(np.zeros(x.shape), axes, p["coordinates"], 1.0, **{**filter_of(p), "mode": "nearest"}) != 0
+
+
+def _not_finite(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
+    """Elements that an infinity or a NaN is weighed into with a weight that is 0, or that a rounding makes 0."""
+    if of(x).kind != "f" or p["mode"] == "nearest":
+        return None
+    finite = np.isfinite(x.astype(np.float64))
+    if finite.all():
+        return None
+    reached, reach = (~finite).astype(np.float64), 1 if p["mode"] == "linear" else 2
+    for a, v in axes.items():  # an axis that stays has neighbours of weight 0, too
+        at = v.positions(p["coordinates"])
+        index, _ = taps(v, at, **filter_of(p))
+        around = np.floor(at).astype(np.int64)[:, None] + np.arange(-reach, reach + 2)
+        near = np.clip(np.concatenate([index - 1, index, index + 1, around], 1), 0, v.n - 1)
+        reached = native.interpolate(reached, a, near, np.ones(near.shape))
+    without = _resampled(np.where(finite, x, 0).astype(x.dtype), p, axes)
+    at = (reached > 0) & ~_outside(x, p, axes)
+    why = "inf or NaN next to an element of weight 0"
+    ends = (np.full(at.shape, v) for v in (np.nan, np.inf, -np.inf))
+    return underspecified(why, at, *ends, without, within=_blur(x))
+
+
+def _overflow(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
+    if of(x).kind != "f" or p["mode"] != "cubic":
+        return None
+    reach = (1 + abs(p["cubic_a"]) / 2) ** len(axes)  # the weights of an axis sum to 1, their sizes to 1 + |a| / 2
+    wide = np.abs(x.astype(np.float64))
+    if float(wide[np.isfinite(wide)].max(initial=0.0)) * reach < float_max(of(x)):
+        return None
+    why = "cubic weights reach beyond the type on the way to a sum within it"
+    shape = _outside(x, p, axes).shape
+    return underspecified(why, np.True_, *(np.full(shape, v) for v in (np.nan, np.inf, -np.inf)))
+
+
+def _blur(x: Array) -> float:
+    """How far apart two ways to interpolate elements of ``x`` may end."""
+    wide = np.abs(x.astype(np.float64))
+    return 64 * unit(of(x)) * float(wide[np.isfinite(wide)].max(initial=0.0))
