@@ -28,7 +28,7 @@ def test_a_provider_is_a_backend_of_its_own_name():
     spec = backends.find("ep:ggml")
     assert spec.name == "onnxruntime-ggml"
     assert spec == backends.find("onnxruntime-ggml")
-    assert spec.kwargs["options"] == {"device": "cpu"}
+    assert spec.kwargs["options"] == {"device": "cpu", "threads": "1", "weights": "f32"}
     given = backends.find("ep:ggml:device=gpu,threads=2")
     assert given.name == "ep:ggml:device=gpu,threads=2"
     assert given.kwargs["options"] == {"device": "gpu", "threads": "2"}
