@@ -5,6 +5,7 @@ Adding a provider is one entry of ``PROVIDERS``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -83,6 +84,10 @@ _WGSL_OPS: Mapping[str, Any] = {
     "Softplus": {"absolute": 2.0**-20, "ulp": 4.0},
 }
 
+# As the backend openvino: in f32, where the default of a processor with AMX is bf16, and on one thread.
+_OPENVINO = json.dumps(
+    {"CPU": {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": "1"}}
+)
 PROVIDERS = (
     Provider(
         "WebGpuExecutionProvider",
@@ -104,6 +109,7 @@ PROVIDERS = (
         "openvino-ep",
         "onnxruntime-ep-openvino",
         module="onnxruntime_ep_openvino",
+        options={"load_config": _OPENVINO},
         known_as=("openvino",),  # its kernels are those of OpenVINO
     ),
     Provider(
