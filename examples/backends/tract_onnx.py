@@ -1,8 +1,8 @@
 """tract, an inference engine in Rust, through its Python package, as a backend:
 
-  python3 -m venv tract && tract/bin/pip install tract numpy
-  cd examples/backends
-  opconform run --dialect onnx --backend tract_onnx:Tract --backend-python ../../tract/bin/python
+python3 -m venv tract && tract/bin/pip install tract numpy
+cd examples/backends
+opconform run --dialect onnx --backend tract_onnx:Tract --backend-python ../../tract/bin/python
 """
 
 import os

@@ -6,7 +6,7 @@ import contextlib
 import json
 import shlex
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from harness.cases.case import Case, draw_case
 from harness.core.errors import UsageError
 from harness.core.escape import one_line
 from harness.core.instance import Arg
-from harness.declare import registry
+from harness.declare import OpVersion, registry
 from harness.engine.batching import build
 from harness.workers.info import declared
 from harness.workers.worker import ProtocolError
@@ -112,7 +112,7 @@ def check(command: str) -> Iterator[Step]:
         if fmt is None:
             yield Step("formats", f"expected one of {' '.join(SIMPLEST)}, got {' '.join(hello['formats'])}")
             return
-        yield from _models(talk, fmt)
+        yield from _models(talk, fmt, hello.get("opsets"))
     yield _tried("ends when standard input ends", lambda: _ends(command))
 
 
@@ -146,25 +146,39 @@ def _hello(talk: Conversation) -> dict[str, Any]:
     return said
 
 
-def _simplest(fmt: str) -> Iterator[Case]:
+def _at(fmt: str, claimed: Sequence[int] | None) -> tuple[OpVersion, Any]:
+    """The simplest op at an opset that the runner claims.  claimed: the oldest and the newest.  Raises Wrongly."""
+    named = SIMPLEST[fmt].rpartition("/")[0]
+    every = registry.dialect(named.partition("/")[0]).versions
+    for v in (every[SIMPLEST[fmt]], *(v for key, v in every.items() if key.rpartition("/")[0] == named)):
+        for opset in v.opsets:
+            if claimed is None or not isinstance(opset, int) or claimed[0] <= opset <= claimed[1]:
+                return v, opset
+    raise Wrongly(f"opsets: expected some of {named}, got {list(claimed or ())}")
+
+
+def _simplest(v: OpVersion, opset: Any) -> Iterator[Case]:
     """Instances of the simplest op, of f32, with elements."""
-    dialect = registry.dialect(SIMPLEST[fmt].split("/")[0])
-    v = dialect.versions[SIMPLEST[fmt]]
     for i in range(1000):
-        case = draw_case(v, v.opsets[0], 0, i, 1, invalid=False)
+        case = draw_case(v, opset, 0, i, 1, invalid=False)
         inputs = [x for x in case.draws[0].values() if isinstance(x, np.ndarray)] if case.draws else []
         run_time = not any(isinstance(a, Arg) and a.const for a in case.inst.args.values())
         if case.dtype_name == "f32" and run_time and inputs and all(x.size and np.isfinite(x).all() for x in inputs):
             yield case
 
 
-def _models(talk: Conversation, fmt: str) -> Iterator[Step]:
-    cases = _simplest(fmt)
+def _models(talk: Conversation, fmt: str, claimed: Sequence[int] | None) -> Iterator[Step]:
+    try:
+        v, opset = _at(fmt, claimed)
+    except Wrongly as e:
+        yield Step("opsets", str(e))
+        return
+    cases = _simplest(v, opset)
     first, second = next(cases), next(cases)
     built = [build(c.version.dialect, (c,)) for c in (first, second)]
 
     def load(k: int) -> None:
-        _result(talk.ask("load", [built[k].data], len(built[k].data), model=k, format=fmt), f"load of {SIMPLEST[fmt]}")
+        _result(talk.ask("load", [built[k].data], len(built[k].data), model=k, format=fmt), f"load of {v.key}")
 
     def run(k: int) -> None:
         case, model = (first, second)[k], built[k]

@@ -17,6 +17,7 @@ from harness.core.errors import UsageError
 from harness.core.outcome import Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
+from harness.session import check_runner
 from harness.session.check_runner import SCHEMA, check, hold
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import BackendError
@@ -163,6 +164,17 @@ def test_the_author_is_told_what_is_wrong(command, step, told):
     assert [s.name for s in wrong] == [step]
     if command != "cat":
         assert told in wrong[0].wrong
+
+
+@pytest.mark.parametrize(("claimed", "key", "opset"), [(None, "onnx/Relu/14", 14), ((7, 12), "onnx/Relu/6", 7)])
+def test_check_runner_asks_at_an_opset_that_is_claimed(claimed, key, opset):
+    v, at = check_runner._at("onnx", claimed)
+    assert (v.key, at) == (key, opset)
+
+
+def test_check_runner_says_that_no_opset_can_be_asked():
+    with pytest.raises(check_runner.Wrongly, match="opsets: expected some of onnx/Relu"):
+        check_runner._at("onnx", (90, 99))
 
 
 def test_check_runner_says_it_on_the_command_line(capsys):

@@ -13,14 +13,11 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"strings"
+	"regexp"
 
 	"github.com/advancedclimatesystems/gonnx"
 	"gorgonia.org/tensor"
 )
-
-// errUnsupported is what the runtime does not take: a declared gap, no failure.
-var errUnsupported = errors.New("unsupported")
 
 type form struct {
 	Name   string `json:"name"`
@@ -44,18 +41,17 @@ var types = map[string]any{
 	"u8": uint8(0), "u16": uint16(0), "u32": uint32(0), "u64": uint64(0), "bool": false,
 }
 
+var names = map[reflect.Type]string{}
+
 func value(f form, payload []byte) (tensor.Tensor, error) {
 	zero, ok := types[f.Dtype]
 	if !ok {
-		return nil, fmt.Errorf("%w: tensors of %s", errUnsupported, f.Dtype)
+		return nil, fmt.Errorf("unsupported: tensors of %s", f.Dtype)
 	}
-	data := reflect.New(reflect.SliceOf(reflect.TypeOf(zero))).Elem()
-	n := 1
-	for _, extent := range f.Shape {
-		n *= extent
-	}
-	data.Set(reflect.MakeSlice(data.Type(), n, n))
-	if err := binary.Read(bytes.NewReader(payload[f.Offset:f.Offset+f.Bytes]), binary.LittleEndian, data.Interface()); err != nil {
+	n := f.Bytes / int(reflect.TypeOf(zero).Size())
+	data := reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(zero)), n, n)
+	raw := bytes.NewReader(payload[f.Offset : f.Offset+f.Bytes])
+	if err := binary.Read(raw, binary.LittleEndian, data.Interface()); err != nil {
 		return nil, err
 	}
 	if len(f.Shape) == 0 {
@@ -74,7 +70,7 @@ func run(model *gonnx.Model, r request, payload []byte) (forms []form, out bytes
 	feeds := gonnx.Tensors{}
 	for _, f := range r.Inputs {
 		if f.Absent {
-			return nil, out, fmt.Errorf("%w: optional values", errUnsupported)
+			return nil, out, errors.New("unsupported: optional values")
 		}
 		if feeds[f.Name], err = value(f, payload); err != nil {
 			return nil, out, err
@@ -87,11 +83,7 @@ func run(model *gonnx.Model, r request, payload []byte) (forms []form, out bytes
 	for _, name := range model.OutputNames() {
 		y := results[name].(*tensor.Dense).Materialize()
 		data, f := y.Data(), form{Name: name, Shape: append([]int{}, y.Shape()...), Offset: out.Len()}
-		for short, zero := range types {
-			if y.Dtype().Type == reflect.TypeOf(zero) {
-				f.Dtype = short
-			}
-		}
+		f.Dtype = names[y.Dtype().Type]
 		if err = binary.Write(&out, binary.LittleEndian, data); err != nil {
 			return nil, out, err
 		}
@@ -105,11 +97,11 @@ func answer(models map[int]*gonnx.Model, r request, payload []byte) (any, []byte
 	switch r.Method {
 	case "hello":
 		dtypes := []string{}
-		for short := range types {
-			dtypes = append(dtypes, short)
+		for short, zero := range types {
+			dtypes, names[reflect.TypeOf(zero)] = append(dtypes, short), short
 		}
 		return map[string]any{"name": "gonnx", "version": "1.1.0", "formats": []string{"onnx"}, "opsets": []int{13, 13},
-			"dtypes": dtypes, "validates": false}, nil, nil
+			"dtypes": dtypes, "validates": false, "limits": map[string]any{"empty": false}}, nil, nil
 	case "load":
 		model, err := gonnx.NewModelFromBytes(payload)
 		models[r.Model] = model
@@ -121,19 +113,16 @@ func answer(models map[int]*gonnx.Model, r request, payload []byte) (any, []byte
 		delete(models, r.Model)
 		return map[string]any{}, nil, nil
 	}
-	return nil, nil, fmt.Errorf("%w: method %s", errUnsupported, r.Method)
+	return nil, nil, fmt.Errorf("unsupported: method %s", r.Method)
 }
 
 func main() {
 	in, out, models := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout), map[int]*gonnx.Model{}
 	for {
 		line, err := in.ReadBytes('\n') // a message: the byte 0x1E, a line of JSON, as many bytes as "payload" says
-		if err != nil {
-			return
-		}
 		var r request
-		if err = json.Unmarshal(line[1:], &r); err != nil {
-			panic(err)
+		if err != nil || json.Unmarshal(line[1:], &r) != nil {
+			return
 		}
 		payload := make([]byte, r.Payload)
 		if _, err = io.ReadFull(in, payload); err != nil {
@@ -152,12 +141,9 @@ func main() {
 	}
 }
 
-// kind sorts the runtime's own words: an operator, a type or an attribute that it does not have is a gap.
+// The runtime's own words: an operator, a type or an attribute that it does not have is a gap.
+var gaps = regexp.MustCompile("(?i)unsupported|unknown operator|does not allow dtype|not supported|not implemented")
+
 func kind(err error) string {
-	for _, gap := range []string{"unsupported", "unknown operator", "does not allow dtype", "not supported", "not implemented"} {
-		if strings.Contains(strings.ToLower(err.Error()), gap) {
-			return "unsupported"
-		}
-	}
-	return "rejected"
+	return map[bool]string{true: "unsupported", false: "rejected"}[gaps.MatchString(err.Error())]
 }
