@@ -79,3 +79,31 @@ def test_a_listed_condition_of_strided_slice_holds_without_an_operand(absent: st
     inst = replace(instance("STRIDED_SLICE", 8, given, {"offset": True}), rule=f"required-input:{absent}")
     case = Case(registry.version_of(inst), inst, 0)
     assert not entry.matches(Result(case, info.name, Verdict.CRASHED, Outcome(Status.CRASHED)), info)
+
+
+def test_a_hybrid_cell_that_runs_once_per_step_is_told_from_others_where_it_overflows_too() -> None:
+    steps, known = 24, (Verdict.KNOWN, "litert-hybrid-bidirectional-rnn-runs-once-per-step")
+    quant = {"scale": [0.0117], "zero_point": [0], "axis": 0}
+    args = {"input": arg(np.ones((steps, 1, 1)))}
+    for p, weight in (("fw_", 127), ("bw_", 1)):
+        for slot, value in (("input_to_input_weights", 10), ("recurrent_weights", weight)):
+            args[p + slot] = replace(arg([[value]], True, np.int8), quant=quant)
+        args |= {p + "bias": arg([0.0], True), p + "hidden_state": arg([[0.0]])}
+    attrs = {"fused_activation_function": "NONE", "time_major": True, "merge_outputs": False}
+    inst = instance("BIDIRECTIONAL_SEQUENCE_RNN", "2h", args, attrs, 2)
+
+    def run(x: float) -> np.ndarray:
+        """All forward steps from a state."""
+        rows = []
+        for _ in range(steps):
+            x = 0.117 + 127 * 0.0117 * x
+            rows.append(x)
+        return np.array(rows).reshape(-1, 1, 1)
+
+    backward = np.full((steps, 1, 1), 0.117 / (1 - 0.0117))  # what all runs but the first give
+    assert verdict(inst, "litert-ref", run(178.0), backward) == known
+    assert verdict(inst, "litert-ref", np.full((steps, 1, 1), np.nan), backward) == known
+    broken = run(178.0)
+    broken[5] *= 1.2
+    assert verdict(inst, "litert-ref", broken, backward)[0] is Verdict.MISMATCH
+    assert verdict(inst, "litert-ref", run(178.0), 1.2 * backward)[0] is Verdict.MISMATCH

@@ -165,17 +165,6 @@ def backward_anything_of_another_extent(g: Given) -> Outputs:
     return [Near(first, np.where(np.arange(first.shape[-1]) < forward, 1e-5, np.inf) + np.zeros(first.shape))]
 
 
-def auxiliary_steps_of_the_input(g: Given) -> Outputs:
-    """Steps through the auxiliary input are as long as those through the input; beyond its end anything is read."""
-    x, aux = g["input"], g["aux_input"]
-    rows = 1 if not g.attr("time_major", False) else x.shape[1]
-    starts = np.arange(x.shape[0] * x.shape[1] // max(1, rows)) * rows * x.shape[2]
-    at = starts[:, None] + np.arange(rows * aux.shape[2])
-    if at.size and at.max() >= aux.size:
-        return [Near(e.value, np.inf) for e in g.expected]
-    return g.reevaluate(inputs={"aux_input": aux.ravel()[at].reshape(aux.shape)})
-
-
 def multiplied_without_subnormals(g: Given) -> Outputs:
     """Subnormal operands, partial and whole results count as zero: off by as much as these can make."""
     tiny, slots = 2.0**-126, [s for s in ("input", "filter", "weights", "x", "y") if g[s] is not None]

@@ -243,13 +243,6 @@ def other_sequences_anywhere(g: Given) -> Outputs:
     return [bounded(due) if np.isfinite(due).all() else _of_its_shape(due) for due in dues]
 
 
-def steps_run_once_per_step(g: Given) -> Outputs:
-    """All steps are run as many times as there are steps, each time from the states that they have left.  An output
-    in which such a run leaves the range of its type is anything of its shape."""
-    made = g.reevaluate({"@calls": max(1, g["input"].shape[0]) * g.attr("@calls", 1)})
-    return made and [e if np.isfinite(e.value).all() else _of_its_shape(e.value) for e in made]
-
-
 def empty_weights_taken_for_absent(g: Given) -> Outputs:
     """A cell whose input_to_input_weights have no element is one without an input gate."""
     prefixes = [p for p in ("", "fw_", "bw_") if p + "input_to_input_weights" in g.inst.args]

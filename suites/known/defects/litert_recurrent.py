@@ -1,0 +1,101 @@
+"""What comes where a difference is listed (``harness/ledger/defect_models.py``): LiteRT's recurrent kernels that step
+otherwise through what they read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.ledger.defect_models import Given, Near, Such
+from suites.semantics.quantised.fixed import real
+from suites.semantics.tensorflow_recurrent import ACTIVATIONS
+
+Outputs = list[Any] | None
+_HIGHEST = float(np.finfo(np.float32).max)
+
+
+def _misread(g: Given) -> np.ndarray | None:
+    """The auxiliary input, read in steps as long as those through the input; None where these go beyond its end."""
+    x, aux = g["input"], g["aux_input"]
+    rows = 1 if not g.attr("time_major", False) else x.shape[1]
+    starts = np.arange(x.shape[0] * x.shape[1] // max(1, rows)) * rows * x.shape[2]
+    at = starts[:, None] + np.arange(rows * aux.shape[2])
+    if at.size and at.max() >= aux.size:
+        return None
+    return np.asarray(aux.ravel()[at].reshape(aux.shape))
+
+
+def auxiliary_steps_of_the_input(g: Given) -> Outputs:
+    """Steps through the auxiliary input are as long as those through the input; beyond its end anything is read."""
+    aux = _misread(g)
+    return [Near(e.value, np.inf) for e in g.expected] if aux is None else g.reevaluate(inputs={"aux_input": aux})
+
+
+def steps_run_once_per_step(g: Given) -> Outputs:
+    """All steps are run as many times as there are steps, each time from the states that they have left.  Where a state
+    leaves the range of its type on the way, no text says what its quantisation gives: from then on each step follows
+    from the one before it in the answer."""
+    return _run_again(g, g["aux_input"])
+
+
+def auxiliary_steps_run_again(g: Given) -> Outputs:
+    """The same, and steps through the auxiliary input are as long as those through the input."""
+    if g["aux_input"] is None or g["aux_input"].shape == g["input"].shape:
+        return None
+    aux = _misread(g)
+    return None if aux is None else _run_again(g, aux)
+
+
+def _run_again(g: Given, aux: np.ndarray | None) -> Outputs:
+    inputs = {} if aux is None else {"aux_input": aux}
+    made = g.reevaluate({"@calls": max(1, g["input"].shape[0]) * g.attr("@calls", 1)}, inputs)
+    if made is None:
+        return None
+    bounds = [np.broadcast_to(np.asarray(e.error.bound(e.context()), np.float64), e.value.shape) for e in made]
+    units = [len(g[p + "recurrent_weights"]) for p in ("fw_", "bw_")]
+    out: list[Any] = []
+    for k, (e, bound) in enumerate(zip(made, bounds)):
+        lost = ~np.isfinite(e.value) | ~np.isfinite(bound)
+        parts = (slice(0, units[0]), slice(units[0], None)) if len(made) == 1 else (slice(None),)
+
+        def follows(
+            a: np.ndarray, k: int = k, e: Any = e, b: Any = bound, lost: Any = lost, parts: Any = parts
+        ) -> bool:
+            if a.shape != e.value.shape or a.dtype != e.value.dtype:
+                return False
+            near = lost | (np.abs(a.astype(np.float64) - e.value) <= b)
+            rows = [
+                (_followed(g, aux, p + k, a[..., part]), lost[..., part].any((0, 2))) for p, part in enumerate(parts)
+            ]
+            return bool(near.all() and all((row | ~free).all() for row, free in rows))
+
+        out.append(Such(follows, e.value) if lost.any() else e)
+    return out
+
+
+def _followed(g: Given, aux: Any, direction: int, y: np.ndarray) -> np.ndarray:
+    """Of each sequence: does every step [t, b, u] of one direction follow from the one before it, where that is finite?
+    The operands of its products may be off by a step of 8 bits."""
+    prefix, order = (("fw_", slice(None)), ("bw_", slice(None, None, -1)))[direction]
+    cross = g["fw_aux_weights"] is not None
+    x = aux if direction and aux is not None and not cross else g["input"]
+    y = y[order].astype(np.float64)
+    pairs = [
+        (x[order][1:], _weights(g, prefix + "input_to_input_weights")),
+        (y[:-1], _weights(g, prefix + "recurrent_weights")),
+    ]
+    if cross:
+        pairs.append((aux[order][1:], _weights(g, prefix + "aux_weights")))
+    total, off = np.zeros_like(y[1:]) + g[prefix + "bias"], np.zeros_like(y[1:])
+    for operand, w in pairs:
+        size = np.abs(operand).max(-1, keepdims=True, initial=0.0)
+        total = total + operand @ w.T
+        off = off + (size / 64) * np.abs(w).sum(-1) + 1e-5 * (np.abs(operand) @ np.abs(w).T)
+    due = ACTIVATIONS[g.attr("fused_activation_function", "NONE")](total)
+    known = np.isfinite(total) & np.isfinite(off) & (np.abs(total) + off < _HIGHEST)
+    return np.asarray((~known | (np.abs(y[1:] - due) <= off)).all((0, 2)))
+
+
+def _weights(g: Given, slot: str) -> np.ndarray:
+    return np.asarray(real(g[slot], g.inst.tensor(slot).quantised), np.float64)
