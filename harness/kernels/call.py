@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,26 @@ Give = Callable[[np.ndarray], Any]
 GAPS = ("Unsupported", "NotImplementedError", "NotImplemented")  # names of exceptions, as for a backend's class
 
 
-def outcomes(kernel: Callable[..., Any], case: Case, give: Give) -> list[Outcome]:
-    """What the kernel did with each run of a case; it stops at the first run without a value."""
+@dataclass(frozen=True)
+class Call:
+    """One call, as NumPy arrays and plain values.  outs: how many outputs the instance asks for.  skipped: those among
+    them that it leaves out.  sequence: is the one output a list?"""
+
+    operands: list[Any]
+    keywords: dict[str, Any]
+    outs: int
+    skipped: tuple[int, ...] = ()
+    sequence: bool = False
+
+
+def outcomes(case: Case, ask: Callable[[Call], Outcome]) -> list[Outcome]:
+    """What the kernel did with each run of a case; it stops at the first run without a value.  ask: calls it."""
     why = beyond(case)
     if why is not None:
         return [Outcome(Status.UNSUPPORTED, None, "call", why)]
     out: list[Outcome] = []
     for arrays in case.draws:
-        out.append(_one(kernel, case, arrays, give))
+        out.append(ask(_call(case, arrays)))
         if out[-1].status is not Status.VALUE:
             break
     return out
@@ -42,17 +55,30 @@ def beyond(case: Case) -> str | None:
     return None
 
 
-def _one(kernel: Callable[..., Any], case: Case, arrays: dict[str, Any], give: Give) -> Outcome:
+def _call(case: Case, arrays: dict[str, Any]) -> Call:
+    rows = case.expected
+    first = rows[0][0].value if rows and rows[0] else None
+    return Call(
+        [arrays.get(s.name) for s in case.version.schema.inputs],
+        {k: v.np if isinstance(v, DType) else v for k, v in attributes(case).items()},
+        case.inst.outs,
+        tuple(case.inst.attrs.get(SKIPPED, ())),
+        case.inst.outs == 1 and isinstance(first, list),
+    )
+
+
+def called(kernel: Callable[..., Any], call: Call, give: Give) -> Outcome:
+    """What the kernel does with one call.  give: makes an operand of a NumPy array."""
     try:
-        operands = [_given(arrays.get(s.name), give) for s in case.version.schema.inputs]
-        keywords = {k: _attribute(v, give) for k, v in attributes(case).items()}
+        operands = [_given(v, give) for v in call.operands]
+        keywords = {k: _attribute(v, give) for k, v in call.keywords.items()}
     except Unsupported as e:
         return Outcome(Status.UNSUPPORTED, None, "call", str(e))
     except Exception as e:  # a library that cannot hold the operand: not the kernel's fault
         return Outcome(Status.UNSUPPORTED, None, "call", f"operands: {type(e).__name__}: {e}")
     try:
         got = kernel(*operands, **keywords)
-        return Outcome(Status.VALUE, _results(case, got), "run")
+        return Outcome(Status.VALUE, _results(call, got), "run")
     except (Exception, SystemExit) as e:
         gap = any(c.__name__ in GAPS for c in type(e).__mro__)
         return Outcome(Status.UNSUPPORTED if gap else Status.REJECTED, None, "run", f"{type(e).__name__}: {e}")
@@ -76,18 +102,14 @@ def attributes(case: Case) -> dict[str, Any]:
 
 
 def _attribute(v: Any, give: Give) -> Any:
-    if isinstance(v, DType):
-        return v.np
     return _given(v, give) if isinstance(v, np.ndarray) else v
 
 
-def _results(case: Case, got: Any) -> list[Any]:
+def _results(call: Call, got: Any) -> list[Any]:
     """The outputs in their order; those after the last that the instance asks for are left out."""
-    rows = case.expected
-    first = rows[0][0].value if rows and rows[0] else None
-    many = isinstance(got, tuple) or (isinstance(got, list) and not (case.inst.outs == 1 and isinstance(first, list)))
-    values = [taken(x) for x in (got if many else [got])][: case.inst.outs]
-    for i in case.inst.attrs.get(SKIPPED, ()):
+    many = isinstance(got, tuple) or (isinstance(got, list) and not call.sequence)
+    values = [taken(x) for x in (got if many else [got])][: call.outs]
+    for i in call.skipped:
         if i < len(values):
             values[i] = None
     return values

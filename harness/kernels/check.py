@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from harness.cases.case import Case, draw_case, fill
@@ -13,7 +14,7 @@ from harness.cases.result import Result
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import Instance
-from harness.core.outcome import Verdict
+from harness.core.outcome import Outcome, Verdict
 from harness.core.quiet import quiet
 from harness.declare import OpVersion, registry
 from harness.engine.case_record import paragraph, record
@@ -22,13 +23,15 @@ from harness.evidence.budget import Budget
 from harness.evidence.failure import complete
 from harness.evidence.minimize import minimize
 from harness.kernels.arrays import giver
-from harness.kernels.call import outcomes
+from harness.kernels.call import Call, called, outcomes
+from harness.kernels.isolated import Isolated, safe
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.workers.info import BackendInfo
 
 TRIES = 64  # draws for one case of a wanted element type
 SHOWN = 3  # kinds of failure that are made small and shown
+HANGS = 3  # hangs after which the rest is not asked
 LONG = 2000  # characters of an instance in a line that runs it again
 
 
@@ -69,6 +72,8 @@ def check(
     flushes: Sequence[str] = (),
     seconds: float = 10.0,
     instance: Instance | str | None = None,
+    isolate: bool | None = None,
+    deadline: float = 20.0,
 ) -> Conformance:
     """Run a Python callable over drawn instances of an op, and judge its results as those of a backend.
 
@@ -87,7 +92,9 @@ def check(
     NumPy arrays, or anything that speaks DLPack.  seed: of the instances.  opset: the newest of the op version if None.
     invalid: also draw instances that break a rule, which the callable must refuse.  acc, flushes: what the kernel's
     arithmetic does, as for a backend (``docs/backends.md``).  seconds: time to make failures small.  instance: judge
-    this one alone, an ``Instance`` or its JSON.
+    this one alone, an ``Instance`` or its JSON.  isolate: run the callable in a forked process, so that a crash or a
+    hang is a failure and not the end; by default on Linux where ``device`` is None or torch's CPU.  What the callable
+    writes to variables then stays there.  deadline: seconds for one call in that process.
 
     Returns the counts.  Raises NonConformance (an AssertionError) that shows the smallest failing instances, UsageError
     for an op or a type that does not exist, and where no instance was judged."""
@@ -99,14 +106,20 @@ def check(
         if d not in BY_NAME:
             raise UsageError(f"element type {d!r}: expected one of {' '.join(BY_NAME)}")
     ledger = load_ledger(backends=[info])
-    asked = _Asked(version, kernel, giver(device), info, ledger, seconds)
+    give = giver(device)
+    isolated = Isolated(kernel, give, deadline) if (safe(device) if isolate is None else isolate) else None
+    asked = _Asked(version, isolated or partial(_here, kernel, give), info, ledger, seconds, deadline)
     if instance is not None:
         drawn: Iterator[Case] = iter([_given(version, instance)])
     else:
         at = _opset(version, opset)
         wanted: Sequence[str | None] = tuple(dict.fromkeys(dtypes)) or (None,)
         drawn = (c for d in wanted for c in _drawn(version, at, d, cases, seed, invalid))
-    found = asked.judge(drawn)
+    try:
+        found = asked.judge(drawn, name)
+    finally:
+        if isolated is not None:
+            isolated.close()
     if found.failures:
         raise NonConformance(found)
     if not any(found.verdicts[v.value] for v in Verdict if v.judged or v is Verdict.UNINFORMATIVE):
@@ -114,26 +127,31 @@ def check(
     return found
 
 
+def _here(kernel: Callable[..., Any], give: Any, call: Call) -> Outcome:
+    return called(kernel, call, give)
+
+
 @dataclass
 class _Asked:
     """A kernel with all that its answers are judged by."""
 
     version: OpVersion
-    kernel: Callable[..., Any]
-    give: Callable[[Any], Any]
+    ask: Callable[[Call], Outcome]
     info: BackendInfo
     ledger: Ledger
     seconds: float
+    deadline: float
     gaps: Counter[str] = field(default_factory=Counter)
 
     def result(self, case: Case) -> Result:
         """The verdict on one case."""
         with quiet:
-            return judge_case(case, self.info, outcomes(self.kernel, case, self.give), self.ledger)
+            return judge_case(case, self.info, outcomes(case, self.ask), self.ledger)
 
-    def judge(self, cases: Iterator[Case]) -> Conformance:
-        """Verdicts on all cases; the first failures of different kinds are made small."""
-        found = Conformance(self.version.key, self.info.name.removeprefix("kernel "))
+    def judge(self, cases: Iterator[Case], name: str) -> Conformance:
+        """Verdicts on all cases; the first failures of different kinds are made small.  After ``HANGS`` hangs the rest
+        is not asked."""
+        found = Conformance(self.version.key, name)
         first: dict[Any, Result] = {}
         for case in cases:
             r = self.result(case)
@@ -142,9 +160,13 @@ class _Asked:
                 self.gaps[r.outcome.message] += 1
             if r.verdict.bad or r.verdict is Verdict.UNKNOWN:
                 first.setdefault(r.signature, r)
+            if found.verdicts[Verdict.TIMED_OUT.value] == HANGS:
+                break
         for r in list(first.values())[:SHOWN]:
             small = self.smallest(r, self.seconds / min(SHOWN, len(first)))
             found.failures.append(self.text(small))
+        if found.verdicts[Verdict.TIMED_OUT.value] == HANGS:
+            found.failures.append(f"the rest was not asked after {HANGS} hangs")
         if len(first) > SHOWN:
             found.failures.append(f"{len(first) - SHOWN} more kinds of failure")
         return found
@@ -165,7 +187,8 @@ class _Asked:
             found[inst.dumps()] = got
             return True
 
-        if not result.verdict.bad:
+        hangs = result.verdict is Verdict.TIMED_OUT and 4 * self.deadline > seconds
+        if not result.verdict.bad or hangs:  # to make a hang small takes a deadline for each step
             return result
         small = minimize(case.version, case.inst, fails, Budget(seconds=seconds))
         return found.get(small.dumps(), result)

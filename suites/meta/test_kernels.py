@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import ml_dtypes
@@ -81,7 +84,7 @@ def test_kernel_gets_absent_operands_as_none_and_attributes_with_their_defaults(
         raise NotImplementedError
 
     with pytest.raises(UsageError, match="no instance was judged"):
-        check("onnx/Clip-13", clip)
+        check("onnx/Clip-13", clip, isolate=False)
     assert {(True, True), (False, False)} <= set(seen)
     given = []
 
@@ -90,9 +93,56 @@ def test_kernel_gets_absent_operands_as_none_and_attributes_with_their_defaults(
         raise NotImplementedError
 
     with pytest.raises(UsageError, match="NotImplementedError"):
-        check("onnx/Gemm-13", gemm)
+        check("onnx/Gemm-13", gemm, isolate=False)
     assert {tuple(sorted(k)) for k in given} == {("alpha", "beta", "transA", "transB")}
     assert any(k["alpha"] == 1.0 for k in given)
+
+
+def dies(x):
+    if x.ndim == 2:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return relu(x)
+
+
+def hangs(x):
+    if x.ndim == 2:
+        time.sleep(600)
+    return relu(x)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a fork is asked for with isolate=True")
+def test_a_crash_is_a_failure_on_the_smallest_instance_and_the_check_goes_on():
+    with pytest.raises(NonConformance) as e:
+        check("onnx/Relu-14", dies, dtypes=("f32",), cases=30)
+    verdicts = e.value.conformance.verdicts
+    assert verdicts["crashed"] > 1
+    assert verdicts["agree"] > 5
+    assert "kernel dies: crashed" in str(e.value)
+    assert "killed by SIGSEGV (in run)" in str(e.value)
+    assert "# X: [" in str(e.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a fork is asked for with isolate=True")
+def test_a_hang_is_a_failure_and_the_third_ends_the_check():
+    start = time.monotonic()
+    with pytest.raises(NonConformance) as e:
+        check("onnx/Relu-14", hangs, dtypes=("f32",), cases=200, deadline=0.5)
+    assert time.monotonic() - start < 60
+    assert e.value.conformance.verdicts["timed_out"] == 3
+    assert "no answer within 0.5 s in run" in str(e.value)
+    assert "the rest was not asked after 3 hangs" in str(e.value)
+
+
+def test_an_isolated_kernel_keeps_its_process_and_what_it_refers_to():
+    pids = []
+
+    def counting(x):
+        pids.append(os.getpid())
+        return relu(x) if len(set(pids)) == 1 and pids[0] != parent else None
+
+    parent = os.getpid()
+    check("onnx/Relu-14", counting, dtypes=("f32",), isolate=True)
+    assert pids == []
 
 
 def test_variadic_operand_is_a_list_and_a_type_attribute_a_numpy_dtype():
@@ -104,7 +154,7 @@ def test_variadic_operand_is_a_list_and_a_type_attribute_a_numpy_dtype():
         raise NotImplementedError
 
     with pytest.raises(UsageError):
-        check("onnx/Cast-19", cast)
+        check("onnx/Cast-19", cast, isolate=False)
     assert {np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)} <= seen
 
 
