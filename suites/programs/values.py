@@ -94,9 +94,9 @@ def _plain(x: T | Arg) -> np.ndarray:
     return np.zeros(x.shape, x.dtype.np)
 
 
-def filled(x: T | Arg) -> np.ndarray:
+def filled(x: T | Arg, seed: int = 1) -> np.ndarray:
     """Data of an input, by its recipe."""
     assert x.dtype is not None
     if x.values is not None:
         return _plain(x)
-    return np.asarray(materialize(Arg(x.dtype, tuple(x.shape), False, x.recipe or "unit", 1)))
+    return np.asarray(materialize(Arg(x.dtype, tuple(x.shape), False, x.recipe or "unit", seed)))

@@ -234,6 +234,14 @@ def _choice(e: Edit) -> Iterator[Any]:
             yield e.become(node, "identity", {"x": node.inputs["a" if cond.all() else "b"]})
 
 
+def _addition(e: Edit) -> Iterator[Any]:
+    """A choice between data and an infinity as a sum with that infinity and 0."""
+    for node in [n for n in e.p.nodes if n.op == "select"]:
+        cond, a, b = (e.const(node, k) for k in ("cond", "a", "b"))
+        if cond is not None and a is not None and b is None and np.isinf(a).all():
+            yield e.become(node, "add", {"x": node.inputs["b"], "y": np.where(cond, a, 0).astype(a.dtype)})
+
+
 def _kept_axes(e: Edit) -> Iterator[Any]:
     """Means keep their axes."""
     for node in [n for n in e.p.nodes if n.op == "reduce_mean"]:
@@ -251,6 +259,11 @@ def negated_in_place(g: Given) -> Outputs:
 def chosen_as_it_is(g: Given) -> Outputs:
     """The operand that a condition chooses, not broadcast with the condition and the other one."""
     return after(g, _choice)
+
+
+def chosen_by_adding(g: Given) -> Outputs:
+    """The sum of data and an infinity, where the infinity is chosen."""
+    return after(g, _addition)
 
 
 def axes_taken_for_kept(g: Given) -> Outputs:
