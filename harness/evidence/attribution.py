@@ -17,12 +17,13 @@ import numpy as np
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.compare import judge
-from harness.core.errors import OpconformError
+from harness.core.errors import OpconformError, RuleError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, registry
 from harness.declare.interpreter import Unfolded
+from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
 from harness.ledger.ledger import Ledger
@@ -83,6 +84,8 @@ class Attribution:
             one = Case(registry.version_of(inst), inst, result.case.index)
             try:
                 one.hold()
+                if nodes.told:
+                    _check_types(one)
             except OpconformError:
                 if not nodes.told:
                     raise
@@ -164,6 +167,14 @@ class Attribution:
         expected, answer = _closed(program.expected(nodes.given, nodes.off), got)
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
+
+
+def _check_types(case: Case) -> None:
+    """Raises RuleError where the operands of a node have not the types of its op, which the reference may not ask."""
+    v = case.version
+    why = misfit_of_call(v.dialect.call_of(case.inst, case.draws[0], v))
+    if why is not None:
+        raise RuleError("operands-fit", why)
 
 
 def _at_run_time(inst: Instance) -> Instance:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
-from harness.cases.case import Case
 from harness.core.dtypes import of
-from harness.core.instance import Arg, Graph, Instance
-from harness.declare import registry
 from harness.ledger.defect_models import Given, Near, Turned
-from suites.known.defects.onnx_reference_windows import plain_maximum, windows_of_the_padded
 
 Outputs = list[Any] | None
 
@@ -178,66 +173,3 @@ def image_as_the_file_has_it(g: Given) -> Outputs:
 def grey_cut_off(g: Given) -> Outputs:
     """ImageDecoder: grey of 16 bits is cut off at 255."""
     return [np.full(g.expected[0].value.shape, 255, np.uint8)]
-
-
-def program_trains(g: Given) -> Outputs:
-    """A BatchNormalization of version 9 takes the mean and the variance that training would leave behind."""
-    program = deepcopy(g.attr("program"))
-    for i, node in enumerate(program.nodes):
-        if node.op != "BatchNormalization":
-            continue
-        there = [_value_before(g, program, i, node.inputs[slot]) for slot in ("X", "mean", "var")]
-        known = [v for v in there if v is not None]
-        if len(known) < len(there):
-            return None
-        x, *held = known
-        x = x.astype(np.float64)
-        axes, kept = (0, *range(2, x.ndim)), node.attrs.get("momentum", 0.9)
-        for slot, given, value in zip(("mean", "var"), held, (x.mean(axes), x.var(axes))):
-            name = f"{node.inputs[slot]}_{i}_{slot}"
-            node.inputs[slot], program.consts[name] = name, (kept * given + (1 - kept) * value).astype(given.dtype)
-    return g.reevaluate({"program": program})
-
-
-def _value_before(g: Given, program: Graph, i: int, name: str) -> np.ndarray | None:
-    """A value of a program that is there before node ``i``: a constant, an input or the result of a node."""
-    if name in program.consts:
-        return program.consts[name]
-    if name in (inputs := {f"p{k}": x for k, x in enumerate(g["inputs"])}):
-        return inputs[name]
-    before = deepcopy(program)
-    before.nodes, before.outputs = before.nodes[:i], [name]
-    told = g.reevaluate({"program": before}, outs=1)
-    return told[0].value if told else None
-
-
-def program_pools(g: Given) -> Outputs:
-    """What oref-maxpool-plain and oref-pool-explicit say of the pool at the end of a program."""
-    program = deepcopy(g.attr("program"))
-    pool = program.nodes[-1]
-    if pool.op not in ("MaxPool", "AveragePool") or program.outputs[0] != pool.outputs[0]:
-        return None
-    if pool.inputs["X"] == "p0":
-        x = g["inputs"][0]
-    else:
-        before = deepcopy(program)
-        before.nodes, before.outputs = before.nodes[:-1], [pool.inputs["X"]]
-        again = g.reevaluate({"program": before}, outs=1)
-        if again is None:
-            return None
-        x = again[0].value
-    v = next(
-        v
-        for v in registry.dialect("onnx").versions.values()
-        if v.key.split("/")[1] == pool.op and g.inst.opset in v.opsets
-    )
-    inst = Instance("onnx", pool.op, v.version, g.inst.opset, dict(pool.attrs), {"X": Arg(of(x), x.shape)})
-    case = Case(v, inst, 0)
-    case.set_data([{"X": x}])
-    told = (plain_maximum if pool.op == "MaxPool" else windows_of_the_padded)(Given(case, 0))
-    if not told:
-        return None
-    first = told[0]
-    if not isinstance(first, (np.ndarray, Near)):
-        first = Near(first.value, first.error.bound(first.context()))
-    return [first, *[None] * (len(g.expected) - 1)]

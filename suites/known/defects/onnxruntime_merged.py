@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import NOTHING, Given, Near
 
 Outputs = list[Any] | None
 
@@ -148,7 +148,7 @@ def ratio_beyond_the_type(g: Given) -> Outputs:
                 scales[n.op].append(held[1].astype(np.float32))
     with np.errstate(all="ignore"):
         far = any(
-            not np.isfinite(x.max() / y.min())
+            not np.isfinite(x.max() / y.min() * np.float32(255))
             for x in scales.get("DequantizeLinear", ())
             for y in scales.get("QuantizeLinear", ())
         )
@@ -212,3 +212,32 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
         y = x * by.reshape(along) + (bias - mean * by).reshape(along)
     e = g.expected[0]
     return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
+
+
+def means_kept(g: Given) -> Outputs:
+    """A mean whose axis goes keeps it: another vector is subtracted where the extents happen to fit."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        if node.op == "ReduceMean" and node.attrs.get("keepdims", 1) == 0:
+            node.attrs["keepdims"], found = 1, True
+    return g.reevaluate({"program": program}) if found else None
+
+
+def dequantised_outputs_lost(g: Given) -> Outputs:
+    """Outputs that a DequantizeLinear in front of a product gives have no value."""
+    program = g.attr("program")
+    lost = {n.outputs[0] for n in program.nodes if n.op == "DequantizeLinear"}
+    read = {x for n in program.nodes if n.op == "MatMul" for x in n.inputs.values()}
+    return [NOTHING if o in lost & read else None for o in program.outputs]
+
+
+def shape_of_a_cast_of_what_others_use(g: Given) -> bool:
+    """Is the shape of a Cast asked for, whose operand a node makes that has another user?"""
+    program = g.attr("program")
+    makers = {o: n for n in program.nodes for o in n.outputs}
+    read = [x for n in program.nodes for v in n.inputs.values() for x in (v if isinstance(v, list) else [v])]
+    casts = [makers.get(n.value("data")) for n in program.nodes if n.op == "Shape"]
+    return any(
+        c is not None and c.op == "Cast" and c.value("input") in makers and read.count(c.value("input")) > 1
+        for c in casts
+    )
