@@ -75,6 +75,10 @@ class Dialect:
     """Does the builder give two inputs one tensor where the instance says so (``Instance.shared``)?"""
     draws_edges: bool = False
     """Has one instance in a few a place moved to an edge, or special values in one operand (``op_version.nearby``)?"""
+    edge_extents: tuple[int, ...] = (0, 0, 1)
+    """Extents to which an axis is moved there."""
+    special_ends: bool = False
+    """Do special values there also stand at the first and the last element of an operand, beside plain ones?"""
     tells_omitted: bool = True
     """Can a model tell an attribute that is left out from its default spelled out?"""
     has_booleans: bool = True
@@ -258,7 +262,7 @@ class Dialect:
 
     def keeps(self, version: OpVersion) -> tuple[str, ...]:
         """What is not moved to an edge: the text states a domain that no annotation tells.  Attributes and operands,
-        "shapes", "outputs", "data:" and an operand."""
+        "shapes", "outputs", "data:" or "rank:" and an operand."""
         return ()
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:

@@ -101,5 +101,5 @@ def test_a_long_evaluation_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dialects_without_the_hook_draw_as_before() -> None:
-    v = next(iter(registry.dialect("nn").versions.values()))
+    v = next(iter(registry.dialect("tflite").versions.values()))
     assert v.draw(Prng(3), v.opsets[-1]).dumps() == v.draw(Prng(3), v.opsets[-1], edges=False).dumps()

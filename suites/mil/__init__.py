@@ -14,7 +14,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpVersion, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.mil import builder, notation, parse, running
+from suites.mil import builder, edges, notation, parse, running
 
 OLDER = ("ios13", "ios14")
 SINCE_IOS15 = ("affine", "resample")
@@ -33,6 +33,9 @@ class Mil(Dialect):
     max_rank = 5  # Core ML's limit
     const_chance = 6
     package_size = 16
+    draws_edges = False
+    edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
+    special_ends = True
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """Not stated: whether an axis may be named twice.  Loop variables are of any types."""
@@ -95,6 +98,9 @@ class Mil(Dialect):
         if drawn is not None and drawn.kind == "c":
             return False
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
+
+    def keeps(self, version: OpVersion) -> tuple[str, ...]:
+        return edges.keeps(version.schema)
 
     def build(self, instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
         return builder.build(self, instances, arrays)

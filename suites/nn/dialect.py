@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8, U8
-from harness.core.errors import RuleError
+from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Call, Dialect, Draw, Entry, OpVersion, T
 from harness.declare.interpreter import Watch, fed
 from harness.declare.schema import OpSchema, Slot
-from suites.nn import builder, control, ignored, image, layers, notation, parse, schemas, spell, weights
+from suites.nn import builder, control, edges, ignored, image, layers, notation, parse, schemas, spell, weights
 from suites.nn.interpret import Run, map_input
 
 # weights that have an output channel, the first stored axis or that of a deconvolution: one scale, or one a channel
@@ -57,6 +57,9 @@ class Nn(Dialect):
     allow_empty = False
     const_chance = 6
     packs_weights = True
+    draws_edges = True
+    edge_extents = (1, 16, 128, 257, 2049)
+    special_ends = True
     tells_omitted = False  # Protocol Buffers 3, Default Values: a scalar that equals its default is not written
     _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
     _dynamic_chance = 5
@@ -105,6 +108,9 @@ class Nn(Dialect):
         plain = [s for s in version.schema.inputs if not s.const and s.name != "captured"]
         shifted = [f"required-input:{s.name}" for s in plain] if any(s.optional for s in plain) else []
         return ("unknown-attribute", "enum:", "type:", "tied-type:", *shifted)
+
+    def keeps(self, version: OpVersion) -> tuple[str, ...]:
+        return edges.keeps(version.schema)
 
     def misquantised(self, a: Arg) -> str | None:
         return weights.misquantised(a.dtype, a.quant)
@@ -156,6 +162,9 @@ class Nn(Dialect):
         seen: dict[str, Any] = {}
         lift = inst.attrs.get("@mapping") == "rank5"
         layers.check_lists(s, inst.attrs)
+        layers.check_unsigned(s, inst.attrs)
+        check_mapping(s, inst)
+        check_weights(s, inst)
         attr = _attr_of(inst, s)
         for n, v in arrays.items():
             slot, arg = s.input(n), inst.args.get(n)
@@ -269,10 +278,33 @@ def check_blobs(name: str, v: Any) -> None:
 
 
 def check_inputs(s: OpSchema, given: dict[str, Any]) -> None:
-    """Raises RuleError "required-input:<slot>"."""
+    """Raises RuleError "required-input:<slot>"; FormatError where an input is left out before one that is given: a
+    layer lists its inputs by position."""
     for slot in s.inputs:
         if not slot.optional and slot.name not in given:
             raise RuleError(f"required-input:{slot.name}", s.op)
+    there = [slot.name in given for slot in s.inputs if not slot.const and slot.name != "captured"]
+    if there != sorted(there, reverse=True):
+        raise FormatError(f"{s.op}: an input is left out before one that is given, got {', '.join(given)}")
+
+
+def check_mapping(s: OpSchema, inst: Instance) -> None:
+    """Raises FormatError for an input that the rank-5 mapping, whose shapes "must be either length 1 or length 3", does
+    not take."""
+    given = [a for n, a in inst.args.items() if (x := s.input(n)) is not None and not x.const]
+    ranks = {len(x.shape) for a in given for x in (a if isinstance(a, list) else [a])}
+    if inst.attrs.get("@mapping") == "rank5" and not ranks <= {1, 3}:
+        raise FormatError(f"{s.op}: expected ranks 1 and 3 under the rank-5 mapping, got {sorted(ranks)}")
+
+
+def check_weights(s: OpSchema, inst: Instance) -> None:
+    """Raises RuleError "weight-count:<slot>" for a weight of a stated size that counts and is not there."""
+    for slot in s.inputs:
+        if not slot.const or slot.name in inst.args or (slot.name == "weights" and "weight" in inst.args):
+            continue
+        shape = weights.stored_shape(s.op, slot.name, _attr_of(inst, s))
+        if shape is not None and math.prod(shape) and slot.name not in ignored.unused(s, inst):
+            raise RuleError(f"weight-count:{slot.name}", f"no numbers, {s.op} states {list(shape)}")
 
 
 def check_dynamic(inst: Instance) -> None:

@@ -118,8 +118,8 @@ def unused(s: OpSchema, inst: Instance) -> set[str]:
 
 
 def add(s: OpSchema, inst: Instance, d: Draw) -> None:
-    """Give the instance what it ignores: parameters of the table, vectors that a flag leaves out, of the type of the
-    weights beside them."""
+    """Give the instance what it ignores: parameters of the table, some of the vectors that a flag leaves out, of the
+    type of the weights beside them."""
     for name, when, make in _TABLE.get(s.op, ()):
         if when(inst) and name not in inst.attrs:
             inst.attrs[name] = make(d, inst)
@@ -127,7 +127,8 @@ def add(s: OpSchema, inst: Instance, d: Draw) -> None:
         return
     held = (a.dtype for n, a in inst.args.items() if isinstance(a, Arg) and (x := s.input(n)) is not None and x.const)
     dtype = next(held, F32)
-    for slot in list(_vectors(s, inst)):
+    vectors = list(_vectors(s, inst))
+    for slot in d.subset(vectors, 1) if len(vectors) > 1 and d.bool() else vectors:
         if s.op == "scale":
             inst.attrs["shapeBias"] = [1]
         shape = weights.stored_shape(s.op, slot, lambda n: inst.attrs.get(n, s.attrs[n].default))

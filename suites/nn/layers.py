@@ -18,7 +18,7 @@ import numpy as np
 from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Graph
 from harness.declare.schema import OpSchema
-from suites.nn import weights, wire
+from suites.nn import schemas, weights, wire
 from suites.nn.wire import Message
 
 _CALL = re.compile(r"^(\w+)(?:\((.*)\))?$")
@@ -192,3 +192,32 @@ def check_lists(s: OpSchema, attrs: dict[str, Any]) -> None:
     for name, n in lengths(s).items():
         if attrs.get(name) and len(attrs[name]) != n:
             raise RuleError(f"list-length:{name}", f"{list(attrs[name])}, {s.op} states {n}")
+
+
+@cache
+def unsigned(op: str) -> frozenset[str]:
+    """Parameters of a layer whose field is a uint64, which holds no negative number; so are the amounts of a border."""
+    s = schemas.named(op)
+    select = s.extra["select"]
+    message = s.extra["message"]
+    if select is not None and select[0] not in wire.fields(message):
+        message = wire.fields(message)[select[1]][1][1:] or message
+    return frozenset(n for n in s.attrs if _kind(message, n.split(".")) in ("uint64", "@BorderAmounts"))
+
+
+def _kind(message: str, path: list[str]) -> str:
+    """Kind of the field at the end of a path; none of a choice."""
+    fields = wire.fields(message)
+    if path[0] not in fields:
+        return ""
+    kind = str(fields[path[0]][1])
+    rest = [p for p in path[1:] if not p.isdigit()]
+    return _kind(kind[1:], rest) if rest else kind
+
+
+def check_unsigned(s: OpSchema, attrs: dict[str, Any]) -> None:
+    """Raises FormatError where a uint64 field would hold a negative number."""
+    for name in unsigned(s.op) & attrs.keys():
+        v = attrs[name]
+        if min(v if isinstance(v, list) else [v], default=0) < 0:
+            raise FormatError(f"{s.op}: {name}: expected a number of a uint64 field, got {v}")

@@ -61,8 +61,10 @@ def with_meaning(ambiguous: Callable[[Call], Any], meaning: Semantics) -> Callab
 
 
 def blob(r: Any) -> np.ndarray:
-    """A result as a blob: float, rank at least 1."""
+    """A result as a blob: float, rank at least 1.  Raises RuleError "rank-1-to-5"."""
     a = np.asarray(r)
+    if a.ndim > 5:
+        raise RuleError("rank-1-to-5", f"a result of {list(a.shape)}")
     if a.dtype.kind == "b":
         a = a.astype(np.float32)
     elif a.dtype.kind in "iu":

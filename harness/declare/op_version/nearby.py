@@ -9,16 +9,14 @@ what breaks a stated rule, is not kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
-from harness.core.instance import SKIPPED, Arg, Graph, Instance
+from harness.core.instance import Arg, Graph, Instance
 from harness.core.limits import bounded, timed
 from harness.core.quiet import quiet
-from harness.declare.params import Axes, Axis, Divisor, Each, Integer, Ints, Pads
-from harness.declare.schema import Attr
+from harness.declare.op_version.moves import ELEMENTS, MOVES, changed, plain
+from harness.generate import ends
 from harness.generate.draw import Draw
 from harness.generate.recipes import arrays_of
 
@@ -26,15 +24,9 @@ EVERY = 16  # one instance in so many has a place moved, one has special values 
 TRIES = 3  # places, until the reference takes one
 _ROOM = 1 << 28  # bytes that a try may allocate
 _SECONDS = 0.25  # of processor time that it may take
-_ELEMENTS = 1 << 14  # of all results
-_MOST_RANK = 8
-_INTEGERS = 16  # elements of an operand that holds integers one by one
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-40, 3.0e38, -1.0)
 _DOMAINS = {"prob", "perm", "special"}  # probabilities, permutations
-_WHOLE = (Integer, Divisor, Axis, Axes, Each, Pads, Ints)  # parameters that are integers
-_AXES = {"axis", "axes", "perm", "batch_axis", "time_axis"}
-_SIMPLE = {"int", "ints", "float", "str", "bool", "dtype"}
-_ENDS = (0, 1, -1, 2, -2, 2**31 - 1, -(2**31))
+_ANY_INTEGERS = {"small", "full", "special"}
 
 
 def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
@@ -49,20 +41,26 @@ def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
 
 def special(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance with NaN, infinities, zeros of either sign, subnormals and the ends of the type in one of its float
-    operands; itself where there is none, or the reference does not take it."""
-    held = [(s, k, a) for s, k, a in _plain(inst) if a.dtype.kind == "f" and 0 not in a.shape and _may_be_any(a)]
+    operands (``Dialect.special_ends``: or in one of integers that are drawn from all of their type); itself where there
+    is none, or the reference does not take it."""
+    at_ends = version.dialect.special_ends
+    held = [(s, k, a) for s, k, a in plain(inst) if a.dtype.kind == "f" and 0 not in a.shape and _may_be_any(a)]
+    if at_ends:
+        held += [(s, k, a) for s, k, a in plain(inst) if _of_any_integers(version, s, a)]
     keeps = frozenset(version.dialect.keeps(version))
     held = [(s, k, a) for s, k, a in held if keeps.isdisjoint((s, "data:*", f"data:{s}"))]
     if not held:
         return inst
     slot, k, a = d.pick(held)
-    if a.values is None:
+    if a.values is None and at_ends and math.prod(a.shape) <= ends.MOST and (a.dtype.kind != "f" or d.bool()):
+        new = replace(a, values=ends.elements(d, a))
+    elif a.values is None:
         new = replace(a, recipe="special")
     else:
         values = list(a.values)
         values[d.int(0, len(values) - 1)] = d.pick(_SPECIAL)
         new = replace(a, values=values)
-    moved = _with(inst, {(slot, k): new})
+    moved = changed(inst, {(slot, k): new})
     return moved if takes(version, moved) else inst
 
 
@@ -71,12 +69,19 @@ def _may_be_any(a: Arg) -> bool:
     return a.values is not None or a.recipe.partition(":")[0] not in _DOMAINS
 
 
+def _of_any_integers(version: Any, slot: str, a: Arg) -> bool:
+    """Are the elements of an operand integers, none of which the declaration leaves out?"""
+    if a.dtype.kind not in "iu" or a.values is not None or 0 in a.shape or a.recipe not in _ANY_INTEGERS:
+        return False
+    return not {"full", "special"}.isdisjoint(version._recipes_of(slot, a.dtype))  # noqa: SLF001
+
+
 def beside(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance with one place moved; itself where none of ``TRIES`` places may be moved so.
 
     version: the ``OpVersion``.  d: what it was drawn from."""
     for _ in range(TRIES):
-        moved = d.pick(_MOVES)(version, d, inst)
+        moved = d.pick(MOVES)(version, d, inst)
         if moved is not None and takes(version, moved):
             return moved
     return inst
@@ -88,237 +93,6 @@ def takes(version: Any, inst: Instance) -> bool:
         with quiet, bounded(_ROOM), timed.within(_SECONDS):
             call = version.dialect.call_of(inst, arrays_of(inst), version)
             version.check(call)
-            return sum(getattr(e.value, "size", 0) for e in version.evaluate(call)) <= _ELEMENTS
+            return sum(getattr(e.value, "size", 0) for e in version.evaluate(call)) <= ELEMENTS
     except Exception:  # whatever it is, this is no instance to hold against a backend
         return False
-
-
-def _plain(inst: Instance) -> list[tuple[str, int | None, Arg]]:
-    """Slot, position in it if it is variadic, and argument, of all plain tensors."""
-    out: list[tuple[str, int | None, Arg]] = []
-    for slot, given in inst.args.items():
-        several = given if isinstance(given, list) else [given]
-        for k, a in enumerate(several):
-            if a.kind == "tensor" and a.items is None:
-                out.append((slot, k if isinstance(given, list) else None, a))
-    return out
-
-
-def _with(inst: Instance, new: dict[tuple[str, int | None], Arg]) -> Instance:
-    """The instance with other arguments."""
-    args: dict[str, Any] = dict(inst.args)
-    for (slot, k), a in new.items():
-        if k is None:
-            args[slot] = a
-        else:
-            args[slot] = [a if j == k else x for j, x in enumerate(args[slot])]
-    return replace(inst, args=args)
-
-
-def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
-    values = a.values
-    if values is not None:
-        n = math.prod(shape)
-        values = (values * (n // len(values) + 1))[:n] if values else [0] * n
-    return replace(a, shape=shape, values=values, dynamic=tuple(i for i in a.dynamic if i < len(shape)))
-
-
-def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """An axis of no element or of one; half the time so is every axis that was as long."""
-    keeps = version.dialect.keeps(version)
-    if "shapes" in keeps:
-        return None
-    at = [(slot, k, a, i) for slot, k, a in _plain(inst) if slot not in keeps for i in range(len(a.shape))]
-    if not at:
-        return None
-    slot, k, a, i = d.pick(at)
-    old, new = a.shape[i], d.pick((0, 0, 1))
-    if old == new:
-        return None
-    if d.bool():
-        return _with(inst, {(slot, k): _reshaped(a, (*a.shape[:i], new, *a.shape[i + 1 :]))})
-    free = [(s, j, x) for s, j, x in _plain(inst) if s not in keeps]
-    return _with(inst, {(s, j): _reshaped(x, tuple(new if n == old else n for n in x.shape)) for s, j, x in free})
-
-
-def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """Axes of one element more, in front or behind, or one of them less; half the time of each operand of that rank.
-    Operands that hold integers one by one keep theirs."""
-    keeps = version.dialect.keeps(version)
-    given = [(s, k, a) for s, k, a in _plain(inst) if a.values is None or a.dtype.kind != "i"]
-    given = [(s, k, a) for s, k, a in given if s not in keeps]
-    if not given or "shapes" in keeps:
-        return None
-    slot, k, a = d.pick(given)
-    rank = len(a.shape)
-    more = (1,) * (d.int(1, _MOST_RANK - rank) if rank < _MOST_RANK else 0)
-    front = d.bool()
-    many = d.bool()
-
-    def other(shape: tuple[int, ...]) -> tuple[int, ...]:
-        if not more:
-            return shape[1:]
-        return (*more, *shape) if front else (*shape, *more)
-
-    lo, hi = version.ranks
-    if not lo <= len(other(a.shape)) <= hi:
-        return None
-    some = [(s, j, x) for s, j, x in given if (s, j) == (slot, k) or (many and len(x.shape) == rank)]
-    return _with(inst, {(s, j): _reshaped(x, other(x.shape)) for s, j, x in some})
-
-
-def _least(version: Any, name: str) -> int | None:
-    """The lowest value that the annotation of a parameter admits; None where it admits any."""
-    params = version.meaning.params if version.meaning is not None else {}
-    p = next((params[n] for n, c in version.param_codecs.items() if getattr(c, "name", n) == name), None)
-    if isinstance(p, (Each, Integer)):
-        return None if p.lo < 0 else p.lo
-    return 1 if isinstance(p, Divisor) else 0 if isinstance(p, Pads) else None
-
-
-def _one_an_axis(version: Any, name: str) -> bool:
-    """Is a parameter a list with an element, or two, for each axis?"""
-    params = version.meaning.params if version.meaning is not None else {}
-    return any(
-        isinstance(params[n], (Each, Pads)) for n, c in version.param_codecs.items() if getattr(c, "name", n) == name
-    )
-
-
-def _axis(d: Draw, version: Any, rank: int) -> int:
-    """One of ``rank`` axes, of either sign where the text counts from the back."""
-    return d.int(-rank if version.dialect.counts_back(version) else 0, rank - 1)
-
-
-def _edge(d: Draw, inst: Instance) -> int:
-    """An integer that stands in relation to an extent, or at an end."""
-    extents = sorted({n for *_, a in _plain(inst) for n in a.shape})
-    if extents and d.bool():
-        n: int = d.pick(extents)
-        return n + int(d.pick((-1, 0, 1, 9)))
-    return int(d.pick(_ENDS))
-
-
-def _list(d: Draw, inst: Instance, old: list[Any], edge: Callable[[], int]) -> list[Any]:
-    """A list of integers with another element, with none, with one, the other way round, or with one twice."""
-    how = d.int(0, 7)
-    if how == 0:
-        return []
-    if how == 1:
-        return old[:1]
-    if how == 2:
-        return old[::-1]
-    if how == 3 and old:
-        return [*old[:-1], old[0]]
-    new = list(old)
-    if new:
-        new[d.int(0, len(new) - 1)] = edge()
-    return new
-
-
-def _numbers(version: Any) -> list[Attr]:
-    """The attributes that are integers or lists of them; flags are none, and of which nothing is annotated only axes
-    are known to be."""
-    known: list[Attr] | None = version.__dict__.get("_numbers")
-    if known is None:
-        params = version.meaning.params if version.meaning is not None else {}
-        said = {getattr(c, "name", n): params[n] for n, c in version.param_codecs.items()}
-        known = [
-            a
-            for a in version.schema.attrs.values()
-            if a.type in ("int", "ints") and not a.enum and (isinstance(said.get(a.name), _WHOLE) or a.name in _AXES)
-        ]
-        version.__dict__["_numbers"] = known
-    return known
-
-
-def _edges(version: Any, d: Draw, inst: Instance, name: str) -> Callable[[], int]:
-    """Draws an integer for a parameter: an axis of the first operand, or an edge within its domain."""
-    rank = next((len(a.shape) for *_, a in _plain(inst)), 0)
-    if name in _AXES:
-        return lambda: _axis(d, version, rank) if rank else 0
-    least = _least(version, name)
-    return lambda: _edge(d, inst) if least is None else max(least, _edge(d, inst))
-
-
-def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """An attribute that is an integer, or a list of them."""
-    held = [a for a in _numbers(version) if a.name in inst.attrs or a.default is not None]
-    held = [a for a in held if a.name not in version.dialect.keeps(version)]
-    if not held:
-        return None
-    a = d.pick(held)
-    old = inst.attrs.get(a.name, a.default)
-    edge = _edges(version, d, inst, a.name)
-    if a.type == "ints" and not isinstance(old, list):
-        return None
-    new: Any = edge() if a.type == "int" else _list(d, inst, old, edge)
-    if a.type == "ints" and len(new) != len(old) and _one_an_axis(version, a.name):
-        return None
-    return replace(inst, attrs={**inst.attrs, a.name: new}) if new != old else None
-
-
-def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """An operand that holds integers one by one: axes, sizes, counts."""
-    held = [(s, k, a) for s, k, a in _plain(inst) if a.values is not None and a.dtype.kind == "i"]
-    held = [(s, k, a) for s, k, a in held if 0 < len(a.values or ()) <= _INTEGERS]
-    held = [(s, k, a) for s, k, a in held if s not in version.dialect.keeps(version)]
-    if not held:
-        return None
-    slot, k, a = d.pick(held)
-    old = list(a.values or ())
-    edge = _edges(version, d, inst, slot)
-    new = _list(d, inst, old, edge) if len(a.shape) == 1 else [edge(), *old[1:]]
-    if new == old or (min(new, default=0) < 0 <= min(old) and slot not in _AXES):
-        return None  # what was not negative stays so: an annotation would say more
-    return _with(inst, {(slot, k): replace(a, shape=(len(new),) if len(a.shape) == 1 else a.shape, values=new)})
-
-
-def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """Another stated value of an attribute, its default spelled out, or left out."""
-    held = [a for a in version.schema.attrs.values() if a.type in _SIMPLE and (a.enum or a.default is not None)]
-    held = [a for a in held if a.name not in version.dialect.keeps(version)]
-    if not held:
-        return None
-    a = d.pick(held)
-    flag = a.type == "bool" or (a.type == "int" and a.default in (0, 1))
-    values = [*(a.enum or ()), *((0, 1) if flag else ()), *((a.default,) if a.default is not None else ())]
-    if a.default is not None and not a.required:
-        values.append(None)
-    new = d.pick(values)
-    old = inst.attrs.get(a.name)
-    if new == old:
-        return None
-    attrs = {n: v for n, v in inst.attrs.items() if n != a.name}
-    return replace(inst, attrs=attrs if new is None else {**attrs, a.name: new})
-
-
-def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """Without an operand that is optional."""
-    keeps = version.dialect.keeps(version)
-    held = [s.name for s in version.schema.inputs if s.optional and s.name in inst.args and s.name not in keeps]
-    if not held:
-        return None
-    name = d.pick(held)
-    return replace(inst, args={n: a for n, a in inst.args.items() if n != name})
-
-
-def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """Another number of results asked for, some of the optional ones before the last left out."""
-    outputs = version.schema.outputs
-    if (
-        "outputs" in version.dialect.keeps(version)
-        or not any(o.optional for o in outputs)
-        or any(o.variadic for o in outputs)
-    ):
-        return None
-    least = max([i + 1 for i, o in enumerate(outputs) if not o.optional], default=1)
-    n = d.int(least, len(outputs))
-    skipped = [i for i in range(n - 1) if outputs[i].optional and d.bool()]
-    attrs = {k: v for k, v in inst.attrs.items() if k != SKIPPED}
-    return replace(inst, outs=n, attrs={**attrs, SKIPPED: skipped} if skipped else attrs)
-
-
-_Move = Callable[[Any, Draw, Instance], "Instance | None"]
-_MOVES: tuple[_Move, ...] = tuple(
-    chain((_extent, _extent, _rank), (_number, _number, _element), (_option, _option, _without, _results))
-)

@@ -28,6 +28,8 @@ class Owner(Protocol):
     min_rank: int
     shares_tensors: bool
     draws_edges: bool
+    edge_extents: tuple[int, ...]
+    special_ends: bool
     allow_empty: bool
 
     def between(self, first: Any, last: Any) -> tuple[Any, ...]: ...

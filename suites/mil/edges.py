@@ -1,0 +1,29 @@
+"""What is not moved to an edge (``harness.declare.op_version.nearby``): operands and attributes with a domain of which
+no annotation tells; "shapes", "outputs"; "data:NAME" for the elements alone of an operand.
+
+Each line has the sentence of coremltools 9.0 that states the domain.  Elements stand here too where the text gives no
+value for what is not finite; the ledger of reach goals counts those as open.
+"""
+
+from __future__ import annotations
+
+from harness.declare.schema import OpSchema
+
+_TRANSFORMS = (
+    *(f"complex_{way}fft{n}" for way in ("", "i", "r", "ir") for n in ("", "n")),
+    "complex_stft",
+)
+
+KEEPS: dict[str, tuple[str, ...]] = {
+    # "the second last dim indicate number of palettes (2**nbits)", where indices are of type uint{nbits}
+    "constexpr_lut_to_dense": ("indices", "lut"),
+    # sums whose order or algorithm the text leaves free, of terms that are not finite
+    **dict.fromkeys(_TRANSFORMS, ("data:*",)),
+}
+
+
+def keeps(schema: OpSchema) -> tuple[str, ...]:
+    """Of an op version.  An attribute that has a type letter of its own, or names a type, is drawn with that type."""
+    letters = schema.extra.get("attr_types") or {}
+    typed = [n for n, a in schema.attrs.items() if letters.get(n) in schema.types or a.type == "dtype"]
+    return (*typed, *KEEPS.get(schema.op, ()))
