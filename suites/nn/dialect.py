@@ -303,7 +303,7 @@ def check_weights(s: OpSchema, inst: Instance) -> None:
         if not slot.const or slot.name in inst.args or (slot.name == "weights" and "weight" in inst.args):
             continue
         shape = weights.stored_shape(s.op, slot.name, _attr_of(inst, s))
-        if shape is not None and math.prod(shape) and slot.name not in ignored.unused(s, inst):
+        if shape is not None and 0 not in shape and slot.name not in ignored.unused(s, inst):
             raise RuleError(f"weight-count:{slot.name}", f"no numbers, {s.op} states {list(shape)}")
 
 
