@@ -41,7 +41,8 @@ class _Nodes:
     scope: values by name, of a node that runs only as a part of the program the reference's.  given: those of all
     nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
     values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
-    result of a node that settles the verdict."""
+    result of a node that settles the verdict.  mistyped: values that a listed difference gives with another type,
+    and the result that says so."""
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class _Nodes:
     told: list[Result] = field(default_factory=list)
     undefined: set[str] = field(default_factory=set)
     end: Result | None = None
+    mistyped: dict[str, Result] = field(default_factory=dict)
 
 
 class Attribution:
@@ -117,10 +119,16 @@ class Attribution:
                     nodes.end = result
                     return nodes
             elif result.verdict is not Verdict.MISMATCH and got is not None:
-                nodes.end = got
+                wrong = (nodes.mistyped[n] for n in program.reads(k) if n in nodes.mistyped)
+                nodes.end = next(wrong, got) if got.verdict is Verdict.WRONGLY_REJECTED else got
                 return nodes
             assert one.expected is not None
             row = one.expected[0]
+            if outputs is not None and got is not None and got.verdict is Verdict.KNOWN:
+                types = [getattr(e.value, "dtype", None) for e in row]
+                nodes.mistyped.update(
+                    (n, got) for n, x, t in zip(names, outputs, types) if t not in (None, getattr(x, "dtype", t))
+                )
             outputs = [e.value for e in row] if outputs is None else outputs
             nodes.scope.update(zip(names, outputs))
             nodes.given.update(zip(names, outputs))

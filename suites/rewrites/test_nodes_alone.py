@@ -10,7 +10,7 @@ import pytest
 
 from harness.cases.case import Case, fill
 from harness.cases.result import Result
-from harness.core.dtypes import F32, F64, DType
+from harness.core.dtypes import F32, F64, I32, DType
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
@@ -113,3 +113,24 @@ def scattered(spoiled: bool) -> Verdict:
 def test_what_no_op_takes_is_open_and_the_rest_is_not() -> None:
     assert scattered(False) is Verdict.KNOWN
     assert scattered(True) is Verdict.MISMATCH
+
+
+def two_inputs(*nodes: Node) -> Case:
+    attrs = {"program": Graph([], list(nodes), ["y"], {}), "pattern": "typed"}
+    ones = [Arg(I32, (1, 1), values=[1]) for _ in range(2)]
+    inst = Instance("onnx-graphs", "small", 1, 7, attrs, {"inputs": ones}, 1)
+    return fill(registry.version_of(inst), inst)
+
+
+def test_a_node_that_refuses_the_wrong_type_of_another_is_explained_by_it() -> None:
+    squares = Node("ReduceSumSquare", {"data": "p0"}, ["squares"], {"axes": [0], "keepdims": 1})
+    case = two_inputs(squares, Node("Sub", {"A": "squares", "B": "p1"}, ["y"], {}))
+    result = verdict("onnx-reference", case)
+    assert result.outcome.status is Status.REJECTED  # int64, where the operand beside it is int32
+    assert (result.verdict, result.known) == (Verdict.KNOWN, "oref-reducesumsquare-integers")
+    # where nothing reads the wrong type, it explains no refusal
+    apart = two_inputs(squares, Node("Sub", {"A": "p0", "B": "p1"}, ["y"], {}))
+    with running("onnx-reference") as h:
+        refused = Result(apart, h.name, Verdict.WRONGLY_REJECTED, Outcome(Status.REJECTED, None, "run", "no", 0.0))
+        told = Attribution(lambda _: h, load_ledger(backends=[h.info]))(refused, h.info)
+        assert told.verdict is Verdict.WRONGLY_REJECTED
