@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
+import subprocess
 import sys
 import unittest
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +24,7 @@ from harness.core.quiet import quiet
 from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.ledger.ledger import Ledger
+from harness.ledger.loader import load_ledger
 from harness.packs import tensors
 from harness.packs.bounds import POINTWISE
 from harness.packs.covering import Uncoverable, covering, edges
@@ -189,6 +193,54 @@ def test_tests_of_onnx_runtime_web_agree_with_the_judge(tmp_path):
                 assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), entry.id
     passed = sum(v == "passed" for v in found.values())
     assert passed > 0.7 * len(found) > 100
+
+
+def test_onnx_runtime_web_reads_its_own_form_and_agrees_with_the_judge(tmp_path):
+    web = EXAMPLES.parent / "runners"
+    if shutil.which("node") is None or not (web / "node_modules/onnxruntime-web").is_dir():
+        pytest.skip("needs node, and npm ci --ignore-scripts in examples/runners")
+    packed = pack(
+        PackPlan("onnx", "ort-jsonc", tmp_path / "p", ["Add", "Softmax", "ReduceMax"], opsets=(17, 22), each=4)
+    )
+    script = ["node", str(EXAMPLES / "run_jsonc.mjs"), str(tmp_path / "p")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found) == {e.id for e in packed.entries}
+    failed = [e for e in packed.entries if found[e.id] == "failed"]
+    with opened(tmp_path / "p") as read, backends.create(f"exec:node {web / 'ort_web.mjs'}") as handle:
+        engine = Engine([handle])
+        for entry in failed:
+            (r,) = engine.judge([case_of(read, entry)])
+            assert r.verdict not in (Verdict.AGREE, Verdict.UNINFORMATIVE), entry.id
+    assert sum(v == "passed" for v in found.values()) > 0.7 * len(found) > 10
+
+
+def test_the_sample_of_tflite_gives_the_verdicts_of_a_run(tmp_path):
+    packed = pack(PackPlan("tflite", "native", tmp_path / "p", ["SOFTMAX", "RESHAPE", "NEG"], each=4))
+    script = [sys.executable, str(EXAMPLES / "run_tflite.py"), str(tmp_path / "p"), str(tmp_path / "r")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    judged = judge_pack(tmp_path / "p", tmp_path / "r", tmp_path / "out")
+    counts = judged.summary.tally["tflite", "litert-ref"]
+    statuses = json.loads((tmp_path / "r/results.json").read_text())["statuses"]
+    own = {id for id, s in statuses.items() if "a value of " in str(s)}  # types that the script does not feed
+    mine = Counter({"unsupported": len(own)})
+    with opened(tmp_path / "p") as read, backends.create("litert-ref") as handle:
+        engine = Engine([handle], ledger=load_ledger())
+        for entry in (e for e in packed.entries if e.id not in own):
+            mine.update(r.verdict.value for r in engine.judge([case_of(read, entry)]))
+    assert counts["agree"] > 10
+    assert {k: n for k, n in counts.items() if n} == dict(mine)
+
+
+def test_the_sample_of_mil_needs_macos(tmp_path):
+    if sys.platform == "darwin":
+        pytest.skip("Core ML is there")
+    script = [sys.executable, str(EXAMPLES / "run_mil.py"), str(tmp_path / "p"), str(tmp_path / "r")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"run_mil.py: Core ML needs macOS, this is {sys.platform}\n"
 
 
 def test_packages_of_mil_compute_what_is_expected(tmp_path):
