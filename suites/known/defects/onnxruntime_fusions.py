@@ -42,6 +42,18 @@ def axes_in_front_lost(g: Given) -> Outputs:
     return out if found else None
 
 
+def equal_constants_are_one(g: Given) -> Outputs:
+    """A constant exponent of equal elements is a scalar."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        value = program.consts.get(str(node.inputs.get("Y"))) if node.op == "Pow" else None
+        if value is not None and value.ndim and value.size and (value == value.flat[0]).all():
+            node.inputs["Y"] = f"{node.outputs[0]}_exponent"
+            program.consts[str(node.inputs["Y"])] = value.reshape(-1)[0].reshape(())
+            found = True
+    return g.reevaluate({"program": program}) if found else None
+
+
 def _source(program: Graph, name: str) -> str:
     """The value that nodes which change nothing hand on under another name."""
     made = next((n for n in program.nodes if name in n.outputs), None)
@@ -183,6 +195,26 @@ def scales_behind_sums(g: Given) -> Outputs:
     k, (out,) = program.nodes.index(last), last.outputs
     last.outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)
     program.nodes.insert(k + 1, Node("Mul", {"A": "sums", "B": "by"}, [out], {}))
+    again = g.reevaluate({"program": program})
+    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
+
+
+def scales_multiplied_first(g: Given) -> Outputs:
+    """The scales of both factors of a product are multiplied first, and lose digits where that is subnormal."""
+    program, by = deepcopy(g.attr("program")), np.ones((), np.float32)
+    for node in [n for n in program.nodes if n.op == "DequantizeLinear"]:
+        name = _source(program, node.value("x_scale"))
+        scale = program.consts.get(name)
+        if scale is None or scale.size != 1:
+            return None
+        node.inputs["x_scale"], by = f"{node.outputs[0]}_one", by * scale.reshape(())
+        program.consts[str(node.inputs["x_scale"])] = np.ones_like(scale)
+    products = [n for n in program.nodes if n.op == "MatMul"]
+    if len(products) != 1 or not 0 < abs(by) < np.finfo(np.float32).tiny:
+        return None
+    (out,) = products[0].outputs
+    products[0].outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)
+    program.nodes.insert(program.nodes.index(products[0]) + 1, Node("Mul", {"A": "sums", "B": "by"}, [out], {}))
     again = g.reevaluate({"program": program})
     return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
 
