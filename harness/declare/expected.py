@@ -189,6 +189,9 @@ def open_mask(call: Call, why: Underspecified, i: int, shape: tuple[int, ...]) -
 
 
 def _is_reading(actual: np.ndarray, reading: np.ndarray, within: np.ndarray | float) -> np.ndarray:
+    if actual.dtype.kind == "c":
+        both = [(getattr(actual, part), getattr(reading, part)) for part in ("real", "imag")]
+        return np.logical_and(*(_is_reading(a, r, within) for a, r in both))
     same = (actual == reading) | ((actual != actual) & (reading != reading))
     if not np.any(within):
         return same

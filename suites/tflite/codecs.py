@@ -296,22 +296,6 @@ def nan_extreme(call: Call) -> str | None:
     return underspecified(why, np.isnan(result)) if result.dtype.kind == "f" else None
 
 
-def beyond_f32(slots: tuple[str, ...], least: float, most: float, why: str) -> Callable[[Call], str | None]:
-    """All elements are open where an operand of these holds NaN, an infinity, or a magnitude outside of least to most
-    that is not 0: ``why``."""
-
-    def reason(call: Call) -> str | None:
-        for s in slots:
-            x = call.inputs.get(s)
-            if x is not None and x.dtype.kind == "f":
-                size = np.abs(x[x != 0].astype(np.float64))
-                if not ((size >= least) & (size <= most)).all():
-                    return underspecified(why, np.ones((), bool))
-        return None
-
-    return reason
-
-
 class Each(Codec):
     """One option per space axis: ``Each("stride_{}", ("h", "w"))``.  words: other names of the axes in the option."""
 

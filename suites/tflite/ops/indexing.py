@@ -10,9 +10,8 @@ from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.semantics.indexing.common import indices_of
-from suites.tflite import op
+from suites.tflite import op, readings
 from suites.tflite.codecs import (
-    beyond_f32,
     both,
     cast_to_declared,
     declared,
@@ -106,13 +105,12 @@ both(
 
 # -- segments
 
-_products = beyond_f32(("input",), 1e-6, 1e6, "products that may leave the range of f32 on their way")
 for _name, _mode in (("SUM", "sum"), ("PROD", "prod"), ("MAX", "max"), ("MIN", "min")):
     op(
         f"UNSORTED_SEGMENT_{_name}",
         tables.unsorted_segment,
         Spelling(x="input", ids="segment_ids", count="num_segments", fixed={"mode": _mode}),
-        Checks(ambiguous={"max": nan_extreme, "min": nan_extreme, "prod": _products}.get(_mode)),
+        Checks(ambiguous={"max": nan_extreme, "min": nan_extreme, "prod": readings.products}.get(_mode)),
     )
 op("SEGMENT_SUM", tables.segment_sum, x="input", ids="segment_ids")
 
@@ -149,11 +147,7 @@ both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", que
 op(
     "EMBEDDING_LOOKUP_SPARSE",
     tables.embedding_lookup_sparse,
-    Checks(
-        ambiguous=beyond_f32(
-            ("value", "weights"), 1e-12, 1e12, "weights whose sums or squares may leave the range of f32 on their way"
-        )
-    ),
+    Checks(ambiguous=readings.lookups),
     table="value",
     at="indices",
     shape="dense_shape",

@@ -1,0 +1,101 @@
+"""What results may be that leave the range of f32 on their way: no document states the order of the operations, or in
+which type they are done.  Only elements on which the readings differ are open."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from harness.declare import Call
+from harness.tolerance.underspecified import Underspecified, underspecified
+
+_EPS = 2.0**-22
+_ROOM = float(np.finfo(np.float32).max) / 4  # a transform of real data may add up pairs of sums before it halves them
+_PRODUCTS = "products that may leave the range of f32 on their way: exact, or rounded after each row"
+_LOOKUPS = "weighted rows that may leave the range of f32 on their way: exact, or rounded after each operation"
+_TRANSFORM = "a transform of NaN, infinities or sums beyond f32: no document states its sums, nor what 0 times them is"
+
+
+def _same(a: Any, b: Any, off: Any) -> Any:
+    return (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= off)
+
+
+def _settled(x: Any) -> Any:
+    return np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def products(call: Call) -> Underspecified | None:
+    """UNSORTED_SEGMENT_PROD."""
+    x, ids = call.inputs["input"], call.inputs["segment_ids"]
+    if x.dtype.kind != "f":
+        return None
+    shape = (int(np.ravel(call.inputs["num_segments"])[0]), *x.shape[1:])
+    rounded, plain = np.ones(shape, x.dtype), np.ones(shape)
+    mantissa, exponent = np.ones(shape), np.zeros(shape, np.int64)
+    with np.errstate(all="ignore"):
+        for row, k in zip(x, np.ravel(ids).tolist()):
+            if 0 <= k < shape[0]:
+                rounded[k], plain[k] = rounded[k] * row, plain[k] * row
+                m, e = np.frexp(mantissa[k] * row.astype(np.float64))
+                mantissa[k], exponent[k] = m, exponent[k] + e
+        exact = np.ldexp(mantissa, exponent.clip(-2000, 2000)).astype(x.dtype)
+        off = _settled(len(x) * _EPS * np.abs(exact.astype(np.float64))) + 2.0**-149
+        decided = _same(exact.astype(np.float64), rounded, off) & _same(exact.astype(np.float64), plain, off)
+    return underspecified(_PRODUCTS, ~decided, exact, rounded, within=off)
+
+
+def lookups(call: Call) -> Underspecified | None:
+    """EMBEDDING_LOOKUP_SPARSE."""
+    table, weights, at = call.inputs["value"], call.inputs["weights"], call.inputs["indices"]
+    lead = tuple(int(n) for n in call.inputs["dense_shape"][:-1])
+
+    def combined(dtype: Any) -> tuple[Any, Any]:
+        """The results, and the sizes of what was added up, over the divisor."""
+        out, sizes = np.zeros((*lead, *table.shape[1:]), dtype), np.zeros((*lead, *table.shape[1:]))
+        total, squares, rows = np.zeros(lead, dtype), np.zeros(lead, dtype), np.zeros(lead, bool)
+        for i, place, w in zip(call.inputs["ids"].tolist(), at.tolist(), weights.astype(dtype)):
+            p = tuple(place[:-1])
+            out[p] += table[i].astype(dtype) * w
+            sizes[p] += np.abs(table[i].astype(np.float64) * np.float64(w))
+            total[p], squares[p], rows[p] = total[p] + w, squares[p] + w * w, True
+        by = {"MEAN": total, "SQRTN": np.sqrt(squares)}.get(call.attr("combiner", "SUM"), np.ones(lead, dtype))
+        by = np.where(rows, by, dtype(1)).reshape(*lead, *(1,) * (table.ndim - 1))
+        return out / by, sizes / np.abs(by)
+
+    with np.errstate(all="ignore"):
+        (wide, sizes), (rounded, _) = combined(np.float64), combined(np.float32)
+        exact = wide.astype(np.float32)
+        off = _settled((2 * len(at) + 6) * _EPS * sizes) + 2.0**-149
+        decided = _same(exact.astype(np.float64), rounded, off)
+    return underspecified(_LOOKUPS, ~decided, exact, rounded, within=off)
+
+
+def transforms(call: Call) -> Underspecified | None:
+    """RFFT2D: each part of an open element is NaN, infinite, or what the sum gives that leaves out terms times 0."""
+    x, (h, w) = call.inputs["input"], (int(n) for n in call.inputs["fft_length"])
+    window = np.zeros((*x.shape[:-2], h, w))
+    window[..., : x.shape[-2], : x.shape[-1]] = x[..., :h, :w]
+    with np.errstate(all="ignore"):
+        total = np.abs(window).sum((-2, -1))
+        lost = ~(total <= _ROOM)
+        if not lost.any():
+            return None
+        finite = np.where(np.isfinite(window), window, 0.0)
+        base = np.fft.rfft2(finite)
+        for *lead, r, c in np.argwhere(~np.isfinite(window)).tolist():
+            turn = (np.arange(h)[:, None] * r * w + np.arange(w // 2 + 1) * c * h) % (h * w)
+            angle, value, place = 2 * np.pi * turn / (h * w), window[(*lead, r, c)], tuple(lead)
+            base.real[place] += np.where(4 * turn % (2 * h * w) == h * w, 0.0, value * np.cos(angle))
+            base.imag[place] += np.where(2 * turn % (h * w) == 0, 0.0, -value * np.sin(angle))
+        readings = []
+        for parts in product((None, np.nan, np.inf, -np.inf), repeat=2):
+            reading = base.astype(np.complex64)
+            if parts[0] is not None:
+                reading.real = parts[0]
+            if parts[1] is not None:
+                reading.imag = parts[1]
+            readings.append(reading)
+    off = np.abs(finite).sum((-2, -1))[..., None, None] * 64 * _EPS + np.zeros(base.shape)
+    return underspecified(_TRANSFORM, lost[..., None, None] & np.ones(base.shape, bool), *readings, within=off)
