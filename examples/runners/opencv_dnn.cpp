@@ -112,7 +112,7 @@ int main() {
       json result = json::object();
       if (method == "hello") {
         result = {{"name", "opencv-dnn"}, {"version", CV_VERSION}, {"formats", {"onnx"}},
-                  {"opsets", {7, 13}},    {"dtypes", {"f32"}},     {"validates", false}};
+                  {"opsets", {7, 13}},    {"dtypes", {"f32"}},     {"validates", false}, {"flushes", {"f32"}}};
       } else if (method == "load") {
         models.emplace(m.header.at("model").get<int64_t>(), Model(m.payload));
       } else if (method == "run") {

@@ -77,6 +77,7 @@ _WGSL_OPS: Mapping[str, Any] = {
     "Asin": {"absolute": 6.77e-5},
     "Acos": {"absolute": 6.77e-5},
     "Atanh": {"absolute": 2.0**-21, "ulp": 6.0},
+    "Pow": {"ulp": 4.0, "ulp_per_log": 10.0},
     "Sigmoid": {"ulp": 6.0, "ulp_per_log": 2.0},
     "Softmax": {"ulp": 8.0, "ulp_per_log": 2.0},
     "LogSoftmax": {"absolute": 2.0**-20, "ulp": 4.0},
