@@ -85,9 +85,16 @@ _WGSL_OPS: Mapping[str, Any] = {
     "Softplus": {"absolute": 2.0**-20, "ulp": 4.0},
 }
 
-# As the backend openvino: in f32, where the default of a processor with AMX is bf16, and on one thread.
+# As the backend openvino: in f32 (the default of a processor with AMX is bf16), on one thread, with subnormals kept.
 _OPENVINO = json.dumps(
-    {"CPU": {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": "1"}}
+    {
+        "CPU": {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "EXECUTION_MODE_HINT": "ACCURACY",
+            "INFERENCE_NUM_THREADS": "1",
+            "CPU_DENORMALS_OPTIMIZATION": "NO",
+        }
+    }
 )
 PROVIDERS = (
     Provider(
