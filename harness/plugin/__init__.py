@@ -28,10 +28,23 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     bench = session.config.stash.get(options.BENCH, None)
     if bench is not None:
+        stale = bench.stale() if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) else []
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[summary.STALE] = stale
+        summary.note(session.config, stale)
+        if session.config.stash[summary.IDS] and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED
         bench.finish(exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED))
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if exitstatus == pytest.ExitCode.OK and reporter is not None and summary.nothing_judged(reporter):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # nothing was judged, which is no success
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    """Of pytest-xdist: a worker has ended."""
+    summary.note(node.config, getattr(node, "workeroutput", {}).get(summary.STALE, []))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

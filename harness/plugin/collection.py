@@ -134,7 +134,9 @@ class ConformanceItem(pytest.Item):
         seen: set[Any] = set()
         bad = 0
         for group in by_opset.values():
-            for judged in engine.judge(group):
+            results = list(engine.judge(group))
+            bench.judged(results)
+            for judged in results:
                 tally[judged.verdict.value] += 1
                 if judged.verdict is Verdict.UNKNOWN:
                     problems.append(f"case {judged.case.index}: {judged.outcome.message}")

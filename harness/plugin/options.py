@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
+from harness.cases.case import fill
+from harness.cases.result import Result
 from harness.cases.wanted import OPTIONS, asked_for
 from harness.core.errors import OpconformError
 from harness.core.escape import one_line, shell_line
+from harness.core.outcome import Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.engine.recheck import Recheck
@@ -24,6 +27,7 @@ from harness.ledger.loader import load_ledger
 from harness.ledger.own import own_entries, own_files
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
+from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import LIMITS, Place, placed_at
 
@@ -136,6 +140,7 @@ class Bench:
         self._engines: dict[str, Engine] = {}
         self._evidence: Evidence | None = None
         self._told: list[str] = []  # backends in the latest header
+        self.tested: dict[str, set[str]] = {}  # op versions by backend
         try:
             self.wanted = asked_for(config.getoption)
         except OpconformError as e:
@@ -228,6 +233,38 @@ class Bench:
                 }
             )
         self.writer.write(record)
+
+    def judged(self, results: list[Result]) -> None:
+        """Remember what was asked, for ``stale``."""
+        for r in results:
+            self.tested.setdefault(r.backend, set()).add(r.case.version.key)
+            if self.ledger is not None and r.verdict.decided and r.verdict is not Verdict.UNSUPPORTED:
+                self.ledger.saw(r.case, self._info(r.backend))
+
+    def _info(self, name: str) -> BackendInfo:
+        return next(e.infos[name] for e in self._engines.values() if name in e.infos)
+
+    def stale(self) -> list[str]:
+        """Ids of entries of the user's own lists that no longer occur, of the op versions and backends that were
+        tested.  The instance of an entry is asked once more for that.  Of an entry without one a worker of pytest-xdist
+        knows nothing, since others have met it or not."""
+        if self.ledger is None or not self.known:
+            return []
+        own = [e for e in self.ledger.entries if e.own and e.kind_of == "known"]
+        replayed, infos = set(), [self._info(name) for name in self.tested]
+        for engine in self._engines.values():
+            for info in engine.infos.values():
+                keys = sorted(self.tested.get(info.name, ()))
+                for e in (e for e in own if e.instance is not None and e.concerns(keys, [info])):
+                    assert e.instance is not None
+                    case = fill(registry.version_of(e.instance), e.instance)
+                    for r in engine.judge([case]):
+                        if r.verdict is Verdict.UNSUPPORTED:
+                            self.ledger.lacks.add((e.instance.id, info.name))
+                    replayed.add(e.instance.dumps())
+        alone = {e.id for e in own if e.instance is not None or not worker_of(self.config)}
+        keys = sorted(set().union(*self.tested.values())) if self.tested else []
+        return [i for i in self.ledger.unused(keys, infos, replayed) if i in alone]
 
     def finish(self, interrupted: bool) -> None:
         """Complete the records: a worker of pytest-xdist may be gone before it is unconfigured."""

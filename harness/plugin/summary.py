@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from harness.core.escape import visible
 from harness.core.outcome import Verdict
@@ -19,6 +22,15 @@ def table(tally: dict[tuple[str, str], Counter[str]]) -> list[str]:
     return ["  ".join(x.ljust(w) if i < 2 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths))) for r in rows]
 
 
+STALE = "opconform_stale"  # in what a worker of pytest-xdist hands over
+IDS = pytest.StashKey[dict[str, None]]()  # entries of the user's lists that no longer occur
+
+
+def note(config: pytest.Config, stale: Iterable[str]) -> None:
+    """Remember entries that no longer occur."""
+    config.stash.setdefault(IDS, {}).update(dict.fromkeys(stale))
+
+
 def write(reporter: Any) -> None:
     """Gathered from the items' reports, so that it works under pytest-xdist too."""
     tally: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -31,6 +43,9 @@ def write(reporter: Any) -> None:
         reporter.section("conformance")
         for line in table(tally):
             reporter.line(line)
+    stale = reporter.config.stash.get(IDS, {})
+    if stale:
+        reporter.line(visible(f"known differences that did not occur: {' '.join(stale)}"), red=True)
 
 
 def nothing_judged(reporter: Any) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,16 @@ def test_a_type_and_an_opset_have_fields_of_their_own() -> None:
 )
 def test_a_message_has_a_pattern(message: str, pattern: str) -> None:
     assert pattern_of(message) == pattern
+
+
+@pytest.mark.parametrize(("when", "code"), [("rank('X') > 0", 1), ("rank('X') > 90", 0)])
+def test_pytest_names_what_is_stale(tmp_path: Path, when: str, code: int) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "mine.toml").write_text(entry(when=when).replace("toy/Flip", "onnx/Relu"))
+    ask = ["--pyargs", "suites", "-m", "opset_onnx17 and activation", "-k", "Relu/14", "--backend", "onnxruntime"]
+    more = ["--known", "mine.toml", "--cases", "24", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *ask, *more], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("known differences that did not occur: mine" in done.stdout) is bool(code)
