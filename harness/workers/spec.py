@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.core.errors import OpconformError, UsageError
 from harness.core.escape import shell
-from harness.workers.unwritten import PATTERNS
+from harness.workers.unwritten import HEAP, PATTERNS
 
 
 class BackendError(OpconformError):
@@ -150,7 +150,7 @@ class Spec:
     @property
     def environment(self) -> dict[str, str]:
         """Variables that its processes are started with."""
-        return {**PATTERNS[self.unwritten], **self.env}
+        return {**HEAP, **PATTERNS[self.unwritten], **self.env}
 
     def config(self, log: int, page: int, mark: str) -> str:
         fork = sys.platform == "linux" and self.place.cpu is None  # qemu-user does not always survive one
