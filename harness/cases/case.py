@@ -219,6 +219,11 @@ def draw_case(
         other = other_extents(v, inst, start)
         inst.reruns = () if other is None else (other,)
     case = Case(v, inst, index, draws, drawn=True)
+    if inst.evaluated is not None:
+        arrays, expected = inst.evaluated
+        inst.evaluated = None
+        if inst.rule is None and draws == 1 and not inst.reruns:
+            case.set_data([arrays], [expected])
     if not lazy:
         _ = case.expected or case.draws
     return case

@@ -189,6 +189,8 @@ class Instance:
     choices: the recorded draws, for shrinking; not part of the identity.
     reruns: further runs of the same loaded model, in order: slot -> what is given there instead (other extents, other
     data); slots that are not named keep their argument.
+    evaluated: the arrays of the first run and what the reference makes of them, where a generator had to ask.  For
+    whoever has the instance straight from the generator: no copy has it, and an edit makes it wrong.
     """
 
     dialect: str
@@ -201,6 +203,7 @@ class Instance:
     rule: str | None = None
     choices: list[int] | None = None
     reruns: tuple[dict[str, Arg | list[Arg]], ...] = ()
+    evaluated: tuple[dict[str, Any], Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def tensor(self, slot: str) -> Arg:
         """What a slot of one tensor is given.  Raises KeyError where it is not given, TypeError for a variadic slot."""

@@ -238,6 +238,8 @@ def _results(case: Case) -> list[OutputType | None]:
     if not rows:
         return []
     again = rows[1 : 1 + len(case.inst.reruns)]
+    if not again:  # as most have none
+        return [OutputType(e.dtype, e.value.shape) if isinstance(e.value, np.ndarray) else None for e in rows[0]]
     return [_output_type(e, [row[i] for row in again]) for i, e in enumerate(rows[0])]
 
 
@@ -246,8 +248,6 @@ def _output_type(first: Expected, again: Sequence[Expected]) -> OutputType | Non
     if not isinstance(value, np.ndarray):
         return None
     shape = value.shape
-    if not again:
-        return OutputType(first.dtype, shape, ())
     others = [e.value.shape for e in again if isinstance(e.value, np.ndarray) and e.value.ndim == value.ndim]
     return OutputType(first.dtype, shape, tuple(i for i, n in enumerate(shape) if any(o[i] != n for o in others)))
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from harness.cases.case import Case
+from harness.cases.case import Case, draw_case
 from harness.cases.result import Result
 from harness.cases.selection import Unit
 from harness.cases.wanted import beyond, draw_within
@@ -147,11 +147,13 @@ class Engine:
     def _drawn(self, units: Iterable[Unit]) -> Iterator[tuple[Unit, list[Case]]]:
         for u in units:
             claims = self.claims_of(u.version.dialect.format)
-            drawn = (
-                draw_within(claims, u.version, u.opset, self.seed, i, self.draws, self.invalid, lazy=True)
-                for i in range(u.first, u.first + u.count)
-            )
-            cases = [c for c in drawn if c is not None]
+            numbers = range(u.first, u.first + u.count)
+            given = u.version, u.opset, self.seed
+            if claims:
+                drawn = [draw_within(claims, *given, i, self.draws, self.invalid, lazy=True) for i in numbers]
+                cases = [c for c in drawn if c is not None]
+            else:
+                cases = [draw_case(*given, i, self.draws, self.invalid, lazy=True) for i in numbers]
             if cases:
                 yield replace(u, count=len(cases)), cases
 
@@ -212,8 +214,7 @@ class Engine:
         unclaimed = {id(c) for c in pack.cases if beyond(c, claims)} if claims and sources is None else set[int]()
         if info.packs and not settled:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
-        learned_support = self.learned_support[h.name]
-        quarantined, hanging = learned_support.spoilers(pack.cases), learned_support.hanging(pack.cases)
+        quarantined, hanging = self.learned_support[h.name].dangers(pack.cases)
         apart = info.isolate_dtypes
         left_out = {**settled, **dict.fromkeys(unclaimed, UNCLAIMED)}
         for job in pack.jobs(h.name, size, self.draws, left_out, alone, quarantined, apart, hanging, info.paths_every):
@@ -264,24 +265,24 @@ class Engine:
             key = unit.version.key
             counts = UnitCounts()
             cover = self.records.cover[key]
+            agreed: dict[str, list[Case]] = {name: [] for name in backends}  # plainly
             for case in pack.cases[at : at + unit.count]:
-                self._in_time()
+                if self._end is not None:
+                    self._in_time()
                 cover.meet(case)
                 if case.problem:
                     self.records.problem(case)
                     counts.verdicts["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
                     continue
                 votes: dict[str, Result | None] = {}  # None: plain agreement
-                dtype, notable = case.dtype_name, False
+                notable = False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
                     if outcomes and outcomes[0].path:
                         counts.took(name, case, outcomes[0].path)
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
+                        agreed[name].append(case)
                         votes[name] = None
-                        counts.agreed(case, name)
-                        self._saw(case, name)
-                        self.learned_support[name].agreed(case)
                         continue
                     judged = self._verdict(pack, name, case)
                     if judged is None:
@@ -291,12 +292,12 @@ class Engine:
                     votes[name] = judged
                     counts.count(judged)
                     if judged.verdict.decided and judged.verdict is not Verdict.UNSUPPORTED:
-                        self._saw(judged.case, name)
+                        self._saw([judged.case], name)
                     if judged.judgement is not None and judged.judgement.sample is not None:
-                        self.records.pool.add((key, dtype, name), judged.judgement.sample, case)
+                        self.records.pool.add((key, case.dtype_name, name), judged.judgement.sample, case)
                         counts.pooled = True
                     if judged.verdict is Verdict.AGREE:
-                        self.learned_support[name].agreed(judged.given, key)
+                        self.learned_support[name].agreed([judged.given], key)
                     else:
                         notable = True
                 if notable:
@@ -305,12 +306,16 @@ class Engine:
                         if j is not None and j.verdict is not Verdict.AGREE:
                             self._note_verdict(j, words)
             at += unit.count
+            for name, cases in agreed.items():
+                counts.agreed(name, cases)
+                self._saw(cases, name)
+                self.learned_support[name].agreed(cases, key)
             learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
             self.records.unit(unit, counts, learnt)
 
-    def _saw(self, case: Case, backend: str) -> None:
+    def _saw(self, cases: Sequence[Case], backend: str) -> None:
         if self.ledger is not None:
-            self.ledger.saw(case, self.infos[backend])
+            self.ledger.saw(cases, self.infos[backend])
 
     def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""

@@ -32,7 +32,8 @@ from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import hash_key
 from harness.core.outcome import Outcome, Status, Verdict
-from harness.engine.learning_stages import Answers, Combination, Count, Foretold, Knowledge, stage
+from harness.declare import OpVersion
+from harness.engine.learning_stages import STEP, Answers, Combination, Count, Foretold, Knowledge, stage
 from harness.generate.draw_engines import mix
 from harness.ledger.ledger import Ledger, Listed
 from harness.workers.info import BackendInfo
@@ -68,16 +69,19 @@ class LearnedSupport:
         """Outcomes that need no asking, by id of the case, and the cases that go alone.  sources: by id of the case."""
         settled: dict[int, Outcome] = {}
         alone: set[int] = set()
-        reached: tuple[str, int] | None = None
+        reached: tuple[OpVersion, str, Any, int] | None = None
         known = Knowledge()
+        listed: Listed | None = None
+        below = False  # is it an opset of which the backend's makers promise nothing?
         for c in cases:
             if c.problem:
                 continue
             source = sources[id(c)] if sources is not None else c.version.key
-            at = source, stage(c.index)
+            at = c.version, source, c.inst.opset, c.index // STEP
             if at != reached:  # cases of one op version stand together
-                reached, known = at, self._of[source]
-                known.reach(at[1])
+                reached, known, listed = at, self._of[source], self._listed_of(c)
+                below = self.info.below(c.inst.opset)
+                known.reach(stage(c.index))
             if c.inst.rule is not None:
                 if c.index >= 0 and self._deadly(known, c):
                     settled[id(c)] = _unasked("as before: what breaks this rule ends the process")
@@ -85,14 +89,13 @@ class LearnedSupport:
             if c.index < 0:  # a saved instance is asked whatever is known
                 alone.add(id(c))
                 continue
-            listed = self._listed_of(c)
             corrupts_process = None if listed is None else listed.corrupter(c)
             if corrupts_process is not None:
                 self._foreseen[id(c)] = c, corrupts_process.id
                 alone.add(id(c))
                 continue
             combination = self._combination(c, source)
-            n = known.of(combination, self._below(c))
+            n = known.of(combination, below)
             passed = n is not None and n.passed > 0
             if not passed and c.index % ASK_AGAIN and _lacks(known, combination, n):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
@@ -120,18 +123,21 @@ class LearnedSupport:
             alone.add(id(c))
         return settled, alone
 
-    def spoilers(self, cases: Sequence[Case]) -> set[int]:
-        """Ids of the cases after which their process serves nobody."""
-        told = self._with_listed(cases)
-        return {id(c) for c, listed in told if c.inst.rule is None and listed.corrupter(c) is not None}
-
-    def hanging(self, cases: Sequence[Case]) -> set[int]:
-        """Ids of the cases of which a listed difference says that they may hang."""
-        return {id(c) for c, listed in self._with_listed(cases) if listed.may_hang(c)}
-
-    def _with_listed(self, cases: Sequence[Case]) -> list[tuple[Case, Listed]]:
-        """The cases of which something may be listed, with that."""
-        return [(c, listed) for c in cases if (listed := self._listed_of(c)) is not None and not c.problem]
+    def dangers(self, cases: Sequence[Case]) -> tuple[set[int], set[int]]:
+        """Ids of the cases after which their process serves nobody, and of those that may hang, by what is listed."""
+        spoilers, hanging = set[int](), set[int]()
+        version: OpVersion | None = None
+        listed: Listed | None = None
+        for c in cases:
+            if c.version is not version:  # cases of one op version stand together
+                version, listed = c.version, self._listed_of(c)
+            if listed is None or not (listed.corrupts_process or listed.hangs) or c.problem:
+                continue
+            if c.inst.rule is None and listed.corrupter(c) is not None:
+                spoilers.add(id(c))
+            if listed.may_hang(c):
+                hanging.add(id(c))
+        return spoilers, hanging
 
     def _listed_of(self, case: Case) -> Listed | None:
         """What is listed of the op version; of most there is nothing, which is found out once."""
@@ -155,10 +161,6 @@ class LearnedSupport:
             names = self._names[types] = tuple(map(str, types[1:]))
         return "" if types[0] == source else types[0], names, case.inst.opset
 
-    def _below(self, case: Case) -> bool:
-        """Is this an opset of which the backend's makers promise nothing?  Other gaps may open at each of those."""
-        return self.info.below(case.inst.opset)
-
     def _foretold(self, listed: Listed | None, known: Knowledge, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""
         if listed is not None:
@@ -169,23 +171,28 @@ class LearnedSupport:
 
     # -- learning
 
-    def agreed(self, case: Case, source: str = "") -> None:
-        """The case came back with a value, or was rightly refused."""
-        key = source or case.version.key
-        new = self._new[key]
-        if case.inst.rule is not None:
-            new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
+    def agreed(self, cases: Sequence[Case], source: str = "") -> None:
+        """These cases came back with a value, or were rightly refused.  source: the op version of the run, where they
+        were asked in the place of its cases."""
+        if not cases:
             return
-        combination = self._combination(case, key)
-        n = new.types.get(combination)
-        if n is None:
-            n = new.types[combination] = Count()
-        n.passed += 1
-        name = self._foretold_by(case)
-        if name is None:
-            n.asked += 1
-        else:
-            new.entries.setdefault(name, Foretold()).asked += 1
+        source = source or cases[0].version.key
+        new = self._new[source]
+        types, foreseen = new.types, self._foreseen
+        for case in cases:
+            if case.inst.rule is not None:
+                new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
+                continue
+            combination = self._combination(case, source)
+            n = types.get(combination)
+            if n is None:
+                n = types[combination] = Count()
+            n.passed += 1
+            name = self._foretold_by(case) if foreseen else None
+            if name is None:
+                n.asked += 1
+            else:
+                new.entries.setdefault(name, Foretold()).asked += 1
 
     def learn(self, result: Result) -> None:
         """Take in anything else than plain agreement."""
@@ -199,7 +206,7 @@ class LearnedSupport:
             seen.true += status in (Status.CRASHED, Status.TIMED_OUT) and result.verdict is Verdict.KNOWN
             return
         if status is Status.VALUE:
-            self.agreed(case, key)
+            self.agreed([case], key)
             return
         name = self._foretold_by(case)
         if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold

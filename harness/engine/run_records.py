@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,12 +73,15 @@ class UnitCounts:
         for label in case.version.dialect.labels(case.inst):
             self.labels[backend, label, kind] += 1
 
-    def agreed(self, case: Case, backend: str) -> None:
-        """Take in a plain agreement."""
+    def agreed(self, backend: str, cases: Sequence[Case]) -> None:
+        """Take in cases on which a backend plainly agrees."""
+        if not cases:
+            return
         seen = self.elements[backend]
-        seen[1] += case.size
-        seen[2] += 1
-        self.verdicts[backend, case.dtype_name, Verdict.AGREE] += 1
+        seen[1] += sum([c.size for c in cases])
+        seen[2] += len(cases)
+        for dtype, n in Counter([c.dtype_name for c in cases]).items():
+            self.verdicts[backend, dtype, Verdict.AGREE] += n
 
     def count(self, result: Result) -> None:
         """Take in a verdict that is more than plain agreement."""
@@ -160,10 +162,13 @@ class RunRecords:
         for (name, _, verdict), n in counts.verdicts.items():
             if name != "native_ref":
                 self.summary.tally[unit.version.dialect.name, name][verdict.value] += n
-        alike: dict[str, list[Any]] = {}
+        alike: list[tuple[list[str], dict[str, Any]]] = []
         for name, told in learnt.items():
-            if told:
-                alike.setdefault(json.dumps(told), [[], told])[0].append(name)
+            same = next((names for names, other in alike if other == told), None)
+            if same is not None:
+                same.append(name)
+            elif told:
+                alike.append(([name], told))
         beside = {h.name: h.beside for h in self.handles if h.beside and h.beside not in self._told}
         self._told.update(beside.values())
         more = {
@@ -171,7 +176,7 @@ class RunRecords:
             "paths": [[name, path, n] for (name, path), n in sorted(counts.paths.items())],
             "labels": [[*which, n] for which, n in sorted(counts.labels.items())],
             "cover": self.cover[key].taken(),
-            "learnt": list(alike.values()),
+            "learnt": [[names, told] for names, told in alike],
             "pooled": counts.pooled,
             "beside": beside,
             **self._explained(counts.hits),

@@ -7,7 +7,7 @@ tests; one whose instance a run replays and that never matches in it is reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -180,12 +180,13 @@ class Ledger:
     def _watched(self) -> list[LedgerEntry]:
         return [e for e in self.entries if e.own and e.instance is None and e.kind_of == "known"]
 
-    def saw(self, case: Case, info: BackendInfo) -> None:
-        """A backend has answered for an instance: count it for the entries of a user's list that describe it and have
-        no instance of their own."""
+    def saw(self, cases: Sequence[Case], info: BackendInfo) -> None:
+        """A backend has answered for these instances: count them for the entries of a user's list that describe them
+        and have no instance of their own."""
         for e in self._watched:
-            if e.drawn < ENOUGH and e.describes(case, info):
-                e.drawn += 1
+            for case in cases:
+                if e.drawn < ENOUGH and e.describes(case, info):
+                    e.drawn += 1
 
     def unused(
         self, keys: Iterable[str], backends: Iterable[BackendInfo], replayed: Container[str] | None = None

@@ -14,7 +14,8 @@ from harness.core.errors import FormatError, UsageError
 from harness.core.forms import wrong_record
 from harness.core.record_format import FORMAT, Upgrade
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), default=str)
+# Records are trees.  To look for cycles takes as long as to write them.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), default=str, check_circular=False)
 
 
 class RecordWriter:

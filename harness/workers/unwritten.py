@@ -18,8 +18,8 @@ _MAC: tuple[dict[str, str], ...] = ({"MallocPreScribble": "1", "MallocScribble":
 PATTERNS: tuple[dict[str, str], ...] = (
     _MAC if sys.platform == "darwin" else tuple({"MALLOC_PERTURB_": byte} for byte in ("165", "255"))
 )
-# glibc (mallopt(3)): blocks below 32 MiB, the most that the system adapts itself to, come from the heap, and up to 64 MiB
-# stay at its end.  By default a block of 128 KiB and more, such as the arena of each session, is a mapping of its own.
+# glibc (mallopt(3)): blocks below 32 MiB, the most that it adapts itself to, come from the heap, and up to 64 MiB stay
+# at its end.  By default a block of 128 KiB and more, such as the arena of each session, is a mapping of its own.
 HEAP: dict[str, str] = (
     {}
     if sys.platform == "darwin"

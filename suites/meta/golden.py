@@ -294,7 +294,7 @@ def _op_version(
                 said = dict.fromkeys(said, Verdict.UNINFORMATIVE)
             for b, v in said.items():
                 if v is Verdict.AGREE:
-                    counts.agreed(case, b)
+                    counts.agreed(b, [case])
                     continue
                 result = _result(case, b, v, got)
                 counts.count(result)

@@ -59,7 +59,7 @@ def plan(h: LearnedSupport, c: Case) -> str:
 def test_types_go_alone_until_they_passed() -> None:
     h = learned_support()
     assert plan(h, case()) == "alone"
-    h.agreed(case())
+    h.agreed([case()])
     assert plan(h, case()) == "together"
 
 
@@ -70,17 +70,17 @@ def test_types_that_lack_are_asked_now_and_then() -> None:
         answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, case(1)) == "settled"
     assert plan(h, case(ASK_AGAIN)) == "alone"
-    h.agreed(case())
+    h.agreed([case()])
     assert plan(h, case(1)) == "alone"  # sometimes unsupported: it would fail a model that it shares
 
 
 def test_types_that_are_sometimes_unsupported_go_alone_until_that_is_rare() -> None:
     h = learned_support()
-    h.agreed(case())
+    h.agreed([case()])
     answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, case()) == "alone"
     for _ in range(SELDOM):
-        h.agreed(case())
+        h.agreed([case()])
     assert plan(h, case()) == "together"
 
 
@@ -92,14 +92,14 @@ def test_a_type_that_never_passed_in_any_combination_is_a_gap() -> None:
         c._types = (KEY, *types)
         return c
 
-    h.agreed(of("f32", "i32"))
+    h.agreed([of("f32", "i32")])
     for k in range(LACK):
         answer(h, of("bf16", f"i{k}"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
         answer(h, of("f32", f"u{k}"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, of("bf16", "i99")) == "settled"
     assert plan(h, of("bf16", "i99", index=ASK_AGAIN)) == "alone"
     assert plan(h, of("f32", "u99")) == "alone"  # f32 passed: the other type may too
-    h.agreed(of("bf16", "i99"))
+    h.agreed([of("bf16", "i99")])
     assert plan(h, of("bf16", "i98")) == "alone"
 
 
@@ -111,8 +111,8 @@ def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked()
         c._types = (KEY, *types)
         return c
 
-    h.agreed(of("f32", "i32"))
-    h.agreed(of("bf16", "i64"))
+    h.agreed([of("f32", "i32")])
+    h.agreed([of("bf16", "i64")])
     assert plan(h, of("f32", "i64")) == "together"
     assert plan(h, of("f32", "i8")) == "alone"  # i8 is new
     answer(h, of("bf16", "i32"), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
@@ -122,7 +122,7 @@ def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked()
 
 def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
     h = learned_support()
-    h.agreed(case(opset=7))
+    h.agreed([case(opset=7)])
     for _ in range(GAP):
         answer(h, case(opset=5), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
     assert plan(h, case(opset=5)) == "settled"
@@ -135,17 +135,17 @@ def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
 def test_what_is_refused_now_and_then_goes_alone_while_it_lasts(status: Status, verdict: Verdict) -> None:
     h = learned_support()
     for _ in range(3):
-        h.agreed(case())
+        h.agreed([case()])
     answer(h, case(), status, verdict)
     assert plan(h, case()) == "alone"
     for _ in range(SELDOM * 11):
-        h.agreed(case())
+        h.agreed([case()])
     assert plan(h, case()) == "together"
 
 
 def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "wrongly_rejected")
-    h.agreed(case())
+    h.agreed([case()])
     for _ in range(SURE):
         c = case()
         assert plan(h, c) == "alone"
@@ -158,17 +158,17 @@ def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
 
 def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "wrongly_rejected")
-    h.agreed(case())
+    h.agreed([case()])
     for _ in range(SELDOM + 1):
         c = case()
         plan(h, c)
-        h.agreed(c)
+        h.agreed([c])
     assert plan(h, case()) == "together"
 
 
 def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "crashed")
-    h.agreed(case())
+    h.agreed([case()])
     for _ in range(SURE):
         c = case()
         assert plan(h, c) == "alone"
@@ -179,7 +179,7 @@ def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> N
     for _ in range(3):  # mended: the condition loses its credit
         c = case(ASK_AGAIN)
         assert plan(h, c) == "alone"
-        h.agreed(c)
+        h.agreed([c])
     assert plan(h, case(1)) == "alone"
 
 
@@ -226,7 +226,7 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
     assert result.outcome.phase == UNASKED
     h.learn(result)  # which teaches nothing
     assert plan(h, broken("a")) == "settled"
-    h.agreed(broken("a"))  # mended: refused as it should be
+    h.agreed([broken("a")])  # mended: refused as it should be
     assert plan(h, broken("a")) == "together"
 
 
@@ -248,21 +248,21 @@ def test_saved_instances_are_always_asked() -> None:
 @pytest.mark.parametrize(("verdict", "hangs"), [("crashed", False), ("timed_out", True)])
 def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool) -> None:
     c = case()
-    assert learned_support(tmp_path, verdict).hanging([c]) == ({id(c)} if hangs else set())
+    assert learned_support(tmp_path, verdict).dangers([c])[1] == ({id(c)} if hangs else set())
 
 
 @pytest.mark.parametrize("verdict", ["crashed", "mismatch"])
 def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
     h = learned_support(tmp_path, verdict)
-    assert h.spoilers([case()]) == set()
+    assert h.dangers([case()])[0] == set()
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "corrupts_process = true\n")
     h = LearnedSupport(BackendInfo("b"), load_ledger([tmp_path]))
     for _ in range(2 * SELDOM):  # right every time, and still not trusted
         c = case()
         assert plan(h, c) == "alone"
-        assert h.spoilers([c]) == {id(c)}
-        h.agreed(c)
-    assert LearnedSupport(BackendInfo("other"), load_ledger([tmp_path])).spoilers([case()]) == set()
+        assert h.dangers([c])[0] == {id(c)}
+        h.agreed([c])
+    assert LearnedSupport(BackendInfo("other"), load_ledger([tmp_path])).dangers([case()])[0] == set()
 
 
 def test_wrong_with_neighbours_travels_alone_from_then_on(tmp_path: Any) -> None:
@@ -276,7 +276,7 @@ def test_wrong_with_neighbours_travels_alone_from_then_on(tmp_path: Any) -> None
     for _ in range(2 * SELDOM):
         c = case()
         assert plan(h, c) == "alone"
-        h.agreed(c)
+        h.agreed([c])
     wrong = Result(case(), "b", Verdict.MISMATCH, Outcome(Status.VALUE))
     assert ledger.explain(wrong, h.info) is None, "it went wrong alone"
     wrong.neighbours = (case(2), wrong.case)
@@ -311,7 +311,7 @@ def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() ->
                 c = case(i)
                 c._types = KEY, ("f32", "bf16", "i8", "u8")[i % 4]
                 if i % 4 == 0:
-                    h.agreed(c)
+                    h.agreed([c])
                 elif i % 4 == 1 or first >= 8:
                     answer(h, c, Status.UNSUPPORTED, Verdict.UNSUPPORTED)
                 else:

@@ -88,11 +88,17 @@ def beside(version: Any, d: Draw, inst: Instance) -> Instance:
 
 
 def takes(version: Any, inst: Instance) -> bool:
-    """Does the reference evaluate the instance, within ``_ROOM``, and do its shapes and rules hold?"""
+    """Does the reference evaluate the instance, within ``_ROOM``, and do its shapes and rules hold?  What it makes of
+    the instance is kept there (``evaluated``)."""
     try:
         with quiet, bounded(_ROOM), timed.within(_SECONDS):
-            call = version.dialect.call_of(inst, arrays_of(inst), version)
+            arrays = arrays_of(inst)
+            call = version.dialect.call_of(inst, arrays, version)
             version.check(call)
-            return sum(getattr(e.value, "size", 0) for e in version.evaluate(call)) <= ELEMENTS
+            expected = version.evaluate(call)
+            if sum(getattr(e.value, "size", 0) for e in expected) > ELEMENTS:
+                return False
+            inst.evaluated = arrays, expected
+            return True
     except Exception:  # whatever it is, this is no instance to hold against a backend
         return False
