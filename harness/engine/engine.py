@@ -266,6 +266,7 @@ class Engine:
             counts = UnitCounts()
             cover = self.records.cover[key]
             agreed: dict[str, list[Case]] = {name: [] for name in backends}  # plainly
+            answered: dict[str, list[Case]] = {name: [] for name in backends}  # otherwise, and judged
             for case in pack.cases[at : at + unit.count]:
                 if self._end is not None:
                     self._in_time()
@@ -292,7 +293,7 @@ class Engine:
                     votes[name] = judged
                     counts.count(judged)
                     if judged.verdict.decided and judged.verdict is not Verdict.UNSUPPORTED:
-                        self._saw([judged.case], name)
+                        answered[name].append(judged.case)
                     if judged.judgement is not None and judged.judgement.sample is not None:
                         self.records.pool.add((key, case.dtype_name, name), judged.judgement.sample, case)
                         counts.pooled = True
@@ -308,14 +309,11 @@ class Engine:
             at += unit.count
             for name, cases in agreed.items():
                 counts.agreed(name, cases)
-                self._saw(cases, name)
+                if self.ledger is not None:
+                    self.ledger.saw([*cases, *answered[name]], self.infos[name])
                 self.learned_support[name].agreed(cases, key)
             learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
             self.records.unit(unit, counts, learnt)
-
-    def _saw(self, cases: Sequence[Case], backend: str) -> None:
-        if self.ledger is not None:
-            self.ledger.saw(cases, self.infos[backend])
 
     def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
