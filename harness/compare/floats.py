@@ -214,6 +214,8 @@ def complex(e: Any, error: Tolerance, a: Any, i: int) -> Judgement:
         else:
             b = np.broadcast_to(np.asarray(error.bound(e.context()), np.float64), e.wide.shape).reshape(-1)
         b = np.where(np.isnan(b), np.inf, b)  # a NaN in one part leaves no modulus to measure the other by
+        if e.open is not None:  # what is open has the value of the reference
+            b = np.where(e.open.reshape(-1), np.inf, b)
         c = compare(flat, want, np.repeat(b, 2))
         bound = b.reshape(a.shape)
     return AGREE if not c.bad else wrong(e, a, i, "nan" if c.nan_bad == c.bad else "value", "", c, bound)

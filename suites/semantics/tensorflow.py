@@ -162,10 +162,10 @@ def _draw_response(d: Draw) -> dict[str, Anything]:
 
 
 def _transform_bound(ctx: Context) -> Array:
-    """gamma(8 log2(h w) + 8) * sum of |x| where that is finite: every twiddle product is rounded"""
+    """gamma(8 log2(h w) + 8) * sum of |x| that are finite: every twiddle product is rounded"""
     h, w = (int(n) for n in ctx.params["lengths"])
-    x = ctx.inputs["x"]
-    total = np.nan_to_num(np.abs(x[..., :h, :w]).sum((-2, -1), keepdims=True), nan=0.0, posinf=0.0)
+    x = np.abs(ctx.inputs["x"][..., :h, :w])
+    total = np.where(np.isfinite(x), x, 0.0).sum((-2, -1), keepdims=True)
     return np.broadcast_to(gamma(8 * np.log2(max(h * w, 2)) + 8, 2.0**-24) * total + 1e-37, ctx.wide.shape)
 
 

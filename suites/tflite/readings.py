@@ -86,7 +86,8 @@ def transforms(call: Call) -> Underspecified | None:
         base = np.fft.rfft2(finite)
         for *lead, r, c in np.argwhere(~np.isfinite(window)).tolist():
             turn = (np.arange(h)[:, None] * r * w + np.arange(w // 2 + 1) * c * h) % (h * w)
-            angle, value, place = 2 * np.pi * turn / (h * w), window[(*lead, r, c)], tuple(lead)
+            angle, place = 2 * np.pi * turn / (h * w), tuple(lead)
+            value = window[place][r, c]
             base.real[place] += np.where(4 * turn % (2 * h * w) == h * w, 0.0, value * np.cos(angle))
             base.imag[place] += np.where(2 * turn % (h * w) == 0, 0.0, -value * np.sin(angle))
         readings = []
