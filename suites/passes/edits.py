@@ -14,7 +14,7 @@ from suites.passes.program import LANGUAGE
 from suites.programs.values import operands
 
 Outputs = list[Any] | None
-_NEVER_FOLDED = ("constexpr", "random", "read_state", "coreml")
+_NEVER_FOLDED = ("constexpr", "random", "read_state", "coreml", "quantize", "dequantize")  # or not only as a value
 
 
 class Edit:

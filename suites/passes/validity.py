@@ -39,6 +39,11 @@ def _stft(v: View, node: Node) -> bool:
     return len(_ranks(v, node, "input")) <= 2
 
 
+def _reshape(v: View, node: Node) -> bool:
+    """iOS15 reshape, shape: tensor<[K], i32>."""
+    return len(_ranks(v, node, "shape")) == 1
+
+
 def _complex(v: View, node: Node) -> bool:
     """complex: real_data and imag_data have one shape, which a type check proves of equal symbols only."""
     symbols = v.g.meta.get("symbols", {})
@@ -49,6 +54,7 @@ _NODES: dict[str, Callable[[View, Node], bool]] = {
     "complex": _complex,
     "complex_stft": _stft,
     "gather_along_axis": _gather_along_axis,
+    "reshape": _reshape,
     "scaled_dot_product_attention": _attention,
 }
 
