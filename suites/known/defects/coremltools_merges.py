@@ -312,6 +312,12 @@ def relu_of_the_other_sign(g: Given) -> Outputs:
     return after(g, _relu_below_zero)
 
 
+def _special(e: Edit) -> bool:
+    """Is a value of the program infinite, NaN or subnormal?  Merging constants changes nothing else."""
+    floats = [a for a in map(np.asarray, (*e.p.consts.values(), *e.values.values())) if a.dtype.kind == "f"]
+    return any((~np.isfinite(a) | ((a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny))).any() for a in floats)
+
+
 _MERGES = {
     "fuse_conv_batchnorm": _normalisation,
     "fuse_conv_bias": _sum,
@@ -326,4 +332,4 @@ def merged(g: Given) -> Outputs:
     """Constants that are merged into an op meet it as they are: none between overflows, and one that is infinite or NaN
     meets every product."""
     edit = _MERGES.get(g.inst.op)
-    return None if edit is None else after(g, edit)
+    return None if edit is None else after(g, lambda e: edit(e) if _special(e) else iter(()))
