@@ -145,7 +145,7 @@ class ConformanceItem(pytest.Item):
                 bad += 1
                 if judged.signature not in seen and len(records) < 5:
                     seen.add(judged.signature)
-                    rec = bench.evidence(judged, {self.backend: judged.verdict.value})
+                    rec = bench.evidence(judged, bench.votes(judged))
                     if rec is not None:
                         records.append(rec)
                         bench.sink(rec)

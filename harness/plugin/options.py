@@ -244,6 +244,15 @@ class Bench:
     def _info(self, name: str) -> BackendInfo:
         return next(e.infos[name] for e in self._engines.values() if name in e.infos)
 
+    def votes(self, result: Result) -> dict[str, str]:
+        """The verdict on a failure, and those on its case of the other backends that are asked for and can be had."""
+        out = {result.backend: result.verdict.value}
+        for name in self.names_for(result.case.version.dialect.format):
+            handle = self._handles.setdefault(name, self._handles.get(name) or self._make(name))
+            if handle.missing() is None and handle.name not in out:
+                out.update({r.backend: r.verdict.value for r in self.engine(name).judge([result.case])})
+        return out
+
     def stale(self) -> list[str]:
         """Ids of entries of the user's own lists that no longer occur, of the op versions and backends that were
         tested.  The instance of an entry is asked once more for that.  Of an entry without one a worker of pytest-xdist

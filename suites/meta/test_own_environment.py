@@ -107,3 +107,37 @@ def test_pytest_asks_a_plug_in_in_its_own_python(tmp_path: Path) -> None:
 def test_two_pythons_for_all_backends_are_refused(opconform: Cli, values: list[str]) -> None:  # noqa: F811
     options = [x for v in values for x in ("--backend-python", v)]
     one_line(opconform.run("Right", *options), "--backend-python", "expected once")
+
+
+WRONG = """
+import onnxruntime
+
+
+class Wrong:
+    name = "wrong"
+    formats = ("onnx",)
+    opsets = (7, 21)
+
+    def version(self):
+        return "1"
+
+    def load(self, model, format):
+        return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+    def run(self, handle, inputs):
+        return {k: v + 1 for k, v in zip([o.name for o in handle.get_outputs()], handle.run(None, inputs))}
+"""
+
+
+def test_pytest_shows_the_votes_of_the_other_backends(tmp_path):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    ask = ["--pyargs", "suites", "-m", "opset_onnx17 and activation and wrong_Wrong", "-k", "Relu/14"]
+    which = ["--backend", "wrong:Wrong", "--backend", "onnxruntime", "--cases", "4", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *ask, *which], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    votes = [line for line in done.stdout.splitlines() if line.startswith("  votes: ")]
+    assert votes
+    assert set(votes) == {"  votes: wrong:Wrong is against the reference and onnxruntime"}
