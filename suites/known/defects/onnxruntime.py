@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import int_range
 from harness.ledger.defect_models import NOTHING, Given, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
@@ -433,9 +434,11 @@ def ort_f8_beyond(g: Given) -> list[Any]:
 
 
 def halves_away(g: Given) -> list[Any]:
-    """Halves are rounded away from zero."""
-    x = g["input"].astype(np.float64)
-    return [np.copysign(np.floor(np.abs(x) + 0.5), x)]
+    """Halves are rounded away from zero, and the last bits of that are kept."""
+    x, (low, high) = g["input"].astype(np.float64), int_range(g.expected[0].dtype)
+    with np.errstate(invalid="ignore"):
+        y = np.copysign(np.floor(np.abs(x) + 0.5), x)
+        return [np.where(np.isfinite(y), np.mod(y - low, high - low + 1.0) + low, y)]
 
 
 def ort_shrink(g: Given) -> list[Any]:
