@@ -141,6 +141,10 @@ def _support(s: Summary) -> dict[tuple[str, str, str], tuple[int, int]]:
     lacked: Counter[tuple[str, str, str]] = Counter()
     for (key, _, label, dtype, verdict), n in s.cube.items():
         (lacked if verdict == "unsupported" else took)[key, s.backends[label]["name"], dtype] += n
+    for key, by in s.unasked.items():  # what was unsupported again and again is not asked any more
+        for label, types in by.items():
+            for dtype, why in types.items():
+                lacked[key, s.backends[label]["name"], dtype] += sum(why.values())
     return {cell: (took[cell], lacked[cell]) for cell in took.keys() | lacked.keys()}
 
 

@@ -16,7 +16,7 @@ SHOWN = 20
 def markdown(data: dict[str, Any]) -> str:
     """data: ``Summary.to_json()`` with ``diff`` (a comparison or None)."""
     bad = data["bad_verdicts"]
-    head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes{_apart(data['unjudged'])}"
+    head = f"**{data['bad']:,} unexplained** of {data['judged']:,} judged outcomes{_apart(data)}"
     if data["undecided"]:
         head += f", **{data['undecided']:,} without verdict**"
     if data["unused"]:
@@ -35,9 +35,10 @@ def markdown(data: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _apart(unjudged: dict[str, int]) -> str:
+def _apart(data: dict[str, Any]) -> str:
     """What was not judged, beside the number of what was."""
-    told = [f"{n:,} {v}" for v, n in unjudged.items() if v != "unknown"]
+    told = [f"{n:,} {v}" for v, n in data["unjudged"].items() if v != "unknown"]
+    told += [f"{data['not_asked']:,} unasked"] if data["not_asked"] else []
     return f" ({', '.join(told)} not counted)" if told else ""
 
 

@@ -44,7 +44,8 @@ class Summary:
     kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
     the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
     sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
-    outcomes are unsupported.  causes: see ``reports.causes``.  cut: was a
+    outcomes are unsupported.  unasked: key -> backend -> element type -> why a case was not asked -> number of cases.
+    causes: see ``reports.causes``.  cut: was a
     run ended by the clock while instances were under way?"""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -58,6 +59,7 @@ class Summary:
     elements: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     paths: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     labels: list[dict[str, Any]] = field(default_factory=list)
+    unasked: dict[str, dict[str, dict[str, dict[str, int]]]] = field(default_factory=dict)
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     ambiguity: dict[str, dict[str, Any]] = field(default_factory=dict)
     beside: dict[str, str] = field(default_factory=dict)
@@ -110,6 +112,8 @@ class Summary:
         if self.judged or self.undecided or (self.partial and not self.totals):
             return ""
         told = ", ".join(f"{n:,} {v}" for v, n in self.unjudged.items())
+        if self.not_asked:
+            told += f"{', ' if told else ''}{self.not_asked:,} unasked"
         if told:
             why = "; ".join(f"{text} ({n:,})" for text, n in self.gaps.most_common(3))
             return f"nothing was judged: {told}" + (f"; most often {why}" if why else "")
@@ -125,6 +129,11 @@ class Summary:
     def unjudged(self) -> dict[str, int]:
         """The outcomes that were not judged, by verdict; empty verdicts are left out."""
         return {v: n for v, n in self.totals.items() if v not in JUDGED}
+
+    @property
+    def not_asked(self) -> int:
+        """Cases that a backend was not asked, by what it made of others; they have no outcome."""
+        return sum(n for by in self.unasked.values() for t in by.values() for why in t.values() for n in why.values())
 
     @property
     def uninformative(self) -> list[dict[str, Any]]:
@@ -176,6 +185,8 @@ class Summary:
             "paths": self.paths,
             "untested_paths": self.untested_paths,
             "labels": self.labels,
+            "unasked": self.unasked,
+            "not_asked": self.not_asked,
             "bad": self.bad,
             "undecided": self.undecided,
             "unused": self.unused,
@@ -256,6 +267,9 @@ class _Reader:
         self.elements: dict[str, dict[Named, list[int]]] = defaultdict(dict)
         self.paths: dict[str, dict[Named, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self.labels: dict[tuple[str, str, Named], Counter[str]] = defaultdict(Counter)
+        self.unasked: dict[str, dict[Named, dict[str, Counter[str]]]] = defaultdict(
+            lambda: defaultdict(lambda: defaultdict(Counter))
+        )
         self.pairs: dict[str, Pairs] = defaultdict(Pairs)  # of features, by op version
         self.shards: dict[str, tuple[int, set[int]]] = {}  # by what those of a run share: their number, which were met
 
@@ -331,12 +345,19 @@ class _Reader:
         by_backend: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
         for backend, dtype, verdict, n in r["tally"]:
             by_backend[backend].append((dtype, verdict, n))
-        for backend, rows in by_backend.items():
+        left_out: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
+        for backend, dtype, why, n in r.get("unasked") or ():
+            left_out[backend].append((dtype, why, n))
+        for backend in [*by_backend, *(b for b in left_out if b not in by_backend)]:
+            rows = by_backend[backend]
             named = self.named(backend, run)
             # first as text: saved instances are numbered downward, and hash(-1) is hash(-2)
             ident = (run.get("seed"), r["key"], str(r["opset"]), str(r["first"]), r["count"], named)
             # A matrix asks the same of many machines: what they agree on counts once, where one departs it counts too.
-            same = hash((ident, tuple(sorted(rows)))), hash((ident, *(run.get(f) for f in _MACHINE)))
+            same = (
+                hash((ident, tuple(sorted(rows)), tuple(sorted(left_out[backend])))),
+                hash((ident, *(run.get(f) for f in _MACHINE))),
+            )
             if not self.seen_rows.isdisjoint(same):
                 self.repeated += 1
                 continue
@@ -350,6 +371,8 @@ class _Reader:
             for name, path, n in r.get("paths") or ():
                 if name == backend:
                     self.paths[r["key"]][named][path] += n
+            for dtype, why, n in left_out[backend]:
+                self.unasked[r["key"]][named][_dtype(dtype)][why] += n
             for name, label, kind, n in r.get("labels") or ():
                 if name == backend:
                     self.labels[r["key"], label, named][kind] += n
@@ -436,6 +459,10 @@ class _Reader:
             {"key": key, "label": told, "backend": label[named], "paths": dict(n.most_common())}
             for (key, told, named), n in sorted(self.labels.items(), key=lambda x: (*x[0][:2], label[x[0][2]]))
         ]
+        s.unasked = {
+            key: {label[named]: {d: dict(n.most_common()) for d, n in types.items()} for named, types in by.items()}
+            for key, by in self.unasked.items()
+        }
         for (key, _, _, _, verdict), n in s.cube.items():
             if verdict == Verdict.UNINFORMATIVE.value and key in s.coverage and key in s.elements:
                 s.coverage[key]["uninformative"] += n

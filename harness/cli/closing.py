@@ -88,5 +88,6 @@ def figures(s: Any) -> list[str]:
     gone = [f"known differences that did not occur: {' '.join(s.unused)}"] if s.unused else []
     without = f", {s.undecided:,} without verdict" if s.undecided else ""
     apart = [f"{n:,} {v}" for v, n in s.unjudged.items() if v != "unknown"]
+    apart += [f"{s.not_asked:,} unasked"] if s.not_asked else []
     beside = f" ({', '.join(apart)} not counted)" if apart else ""
     return [*gone, f"{s.bad:,} unexplained of {s.judged:,} judged outcomes{beside}{without}"]

@@ -224,6 +224,7 @@ _LEARNT = fields(
         "entries": _foretold,
         "rules": _foretold,
         "excused": flag,
+        "traits": table(row("[taken, unsupported]", count, count)),
     },
 )
 LISTED = fields(
@@ -270,6 +271,7 @@ RECORDS: dict[str, Form] = {
             "elements": listed(row("[backend, not judged, all, answers, uninformative]", text, *[count] * 4)),
             "paths": listed(row("[backend, path, number]", text, text, count)),
             "labels": listed(row("[backend, label, kind of path, number]", text, text, text, count)),
+            "unasked": listed(row("[backend, type, why, number]", text, maybe(text), text, count)),
         },
     ),
     "case": fields(

@@ -212,7 +212,7 @@ class Engine:
         settled, alone = self._above(info, pack), set[int]()
         claims = self.claims[h.name]
         unclaimed = {id(c) for c in pack.cases if beyond(c, claims)} if claims and sources is None else set[int]()
-        if info.packs and not settled:
+        if not settled:
             settled, alone = self.learned_support[h.name].plan(pack.cases, sources)
         quarantined, hanging = self.learned_support[h.name].dangers(pack.cases)
         apart = info.isolate_dtypes
@@ -286,7 +286,7 @@ class Engine:
                         votes[name] = None
                         continue
                     judged = self._verdict(pack, name, case)
-                    if judged is None:
+                    if judged is None or self.records.left_out(judged, counts):
                         continue
                     if together and not judged.verdict.bad:
                         judged = together.get((name, id(case)), judged)

@@ -7,6 +7,9 @@ costs a fork besides.  So a case travels alone where that is likely, and some ca
   and few combinations of that op version were unsupported, from the first.
 * One that was unsupported ``GAP`` times and never passed is asked only once in ``ASK_AGAIN`` cases; so is each
   with a type that, of this op version, was unsupported ``LACK`` times and never passed in any combination.
+* One with a trait (``harness.cases.traits``) with which no instance was taken, although ``SURE_OF_TRAIT`` were to be
+  expected if it had no part in it, is asked only once in ``ASK_UNTAKEN`` cases; so is each at an opset where none of
+  an op version was taken.  Traits are counted where some of the first 16 cases were unsupported, up to case 128.
 * One that is refused or unsupported now and then goes alone while that happens more often than once in ``SELDOM``
   cases.
 * A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
@@ -31,9 +34,20 @@ from typing import Any
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import hash_key
+from harness.cases.traits import traits
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import OpVersion
-from harness.engine.learning_stages import STEP, Answers, Combination, Count, Foretold, Knowledge, stage
+from harness.engine.learning_stages import (
+    EVERY,
+    LEARNING,
+    STEP,
+    Answers,
+    Combination,
+    Count,
+    Foretold,
+    Knowledge,
+    stage,
+)
 from harness.generate.draw_engines import mix
 from harness.ledger.ledger import Ledger, Listed
 from harness.workers.info import BackendInfo
@@ -43,6 +57,8 @@ LACK = 4
 FEW = 8  # combinations that passed for each that was unsupported
 ASK_AGAIN = 32
 ASK_REFUSED = 8
+ASK_UNTAKEN = 20
+SURE_OF_TRAIT = 2.0
 SELDOM = 40
 CRASH_WEIGHT = 10  # a death costs as much as so many refusals
 SURE = 4  # times that a foreseen end must have come true before most such cases are left out
@@ -61,6 +77,7 @@ class LearnedSupport:
         self._names: dict[tuple[Any, ...], tuple[str, ...]] = {}  # of the types of a case
         self._of: defaultdict[str, Knowledge] = defaultdict(Knowledge)
         self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
+        self._told: defaultdict[str, list[tuple[Case, bool]]] = defaultdict(list)  # valid cases of that unit
         self._new: defaultdict[str, Answers] = defaultdict(Answers)  # answers of the unit that is being judged
 
     def plan(
@@ -99,6 +116,10 @@ class LearnedSupport:
             passed = n is not None and n.passed > 0
             if not passed and c.index % ASK_AGAIN and _lacks(known, combination, n):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
+                continue
+            untaken = known.untaken(traits(c), SURE_OF_TRAIT) if known.known.traits else None
+            if untaken is not None and mix(hash_key(source) + c.index) % ASK_UNTAKEN:
+                settled[id(c)] = _unasked(f"as before: none was taken with {untaken}")
                 continue
             if listed is not None and listed.shuns(c):
                 alone.add(id(c))
@@ -188,6 +209,7 @@ class LearnedSupport:
             if n is None:
                 n = types[combination] = Count()
             n.passed += 1
+            self._told[source].append((case, True))
             name = self._foretold_by(case) if foreseen else None
             if name is None:
                 n.asked += 1
@@ -211,6 +233,7 @@ class LearnedSupport:
         name = self._foretold_by(case)
         if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold
             new.types.setdefault(self._combination(case, key), Count()).gaps += 1
+            self._told[key].append((case, False))
             return
         if name is not None:
             seen = new.entries.setdefault(name, Foretold())
@@ -232,7 +255,12 @@ class LearnedSupport:
         """The unit of an op version that begins with case ``first`` is judged: its answers, which count from the next
         stage on."""
         answers = self._new.pop(key, None) or Answers()
-        self._of[key].note(stage(first), answers)
+        told, known, at = self._told.pop(key, ()), self._of[key], stage(first)
+        if known.known.traits or (at == 1 and any(not taken for _, taken in told)):
+            told = told if at <= LEARNING else ()
+            for case, taken in told:
+                answers.told((EVERY, *traits(case)), taken)
+        known.note(at, answers)
         return answers
 
     def recall(self, key: str, first: int, answers: Answers) -> None:

@@ -9,10 +9,14 @@ not on what else the run covers, on the timing, or on an interruption."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 STEP = 16  # cases of the first stage after the saved instances
+EVERY = ""  # the trait of every instance
+NONE_TAKEN = 6  # unsupported instances of an op version of which none was taken, before it counts as lacking
+LEARNING = 4  # stages of which the traits are counted
 
 Combination = tuple[str, tuple[str, ...], Any]  # op version that was asked where it is another one, types, opset
 
@@ -56,15 +60,23 @@ class Foretold:
 @dataclass
 class Answers:
     """Counts of some answers.  entries: by the id of the entry that foretold the end; rules: by the broken rule.
-    excused: was an instance refused whose result the specification leaves open?"""
+    excused: was an instance refused whose result the specification leaves open?  traits: by the trait of an instance
+    (``harness.cases.traits``), how many were taken and how many unsupported; of op versions of which some were
+    unsupported early."""
 
     types: dict[Combination, Count] = field(default_factory=dict)
     entries: dict[str, Foretold] = field(default_factory=dict)
     rules: dict[str, Foretold] = field(default_factory=dict)
     excused: bool = False
+    traits: dict[str, list[int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.types or self.entries or self.rules or self.excused)
+        return bool(self.types or self.entries or self.rules or self.excused or self.traits)
+
+    def told(self, traits: Iterable[str], taken: bool) -> None:
+        """Count the traits of an instance."""
+        for name in traits:
+            self.traits.setdefault(name, [0, 0])[0 if taken else 1] += 1
 
     def add(self, other: Answers) -> None:
         for combination, n in other.types.items():
@@ -73,6 +85,10 @@ class Answers:
             for name, f in theirs.items():
                 mine.setdefault(name, Foretold()).add(f)
         self.excused = self.excused or other.excused
+        for name, (taken, lacked) in other.traits.items():
+            mine_ = self.traits.setdefault(name, [0, 0])
+            mine_[0] += taken
+            mine_[1] += lacked
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, sorted: the same answers give the same text in whatever order they came."""
@@ -88,6 +104,8 @@ class Answers:
                 out[name] = {k: [f.asked, f.true] for k, f in sorted(counts.items())}
         if self.excused:
             out["excused"] = True
+        if self.traits:
+            out["traits"] = dict(sorted(self.traits.items()))
         return out
 
     @classmethod
@@ -98,6 +116,7 @@ class Answers:
             out.types[asked, tuple(types.split(",")) if types else (), opset] = Count(*map(int, n))
         for name, counts in (("entries", out.entries), ("rules", out.rules)):
             counts.update({k: Foretold(int(a), int(t)) for k, (a, t) in o.get(name, {}).items()})
+        out.traits = {k: [int(taken), int(lacked)] for k, (taken, lacked) in o.get("traits", {}).items()}
         return out
 
 
@@ -167,6 +186,20 @@ class Knowledge:
         asked, types, _ = combination
         passed, lacked = self._combinations.get(asked, (0, 0))
         return passed > 0 and passed >= lacked * few and all((asked, d) in self._taken for d in types)
+
+    def untaken(self, traits: Iterable[str], sure: float) -> str | None:
+        """The first trait with which no instance was taken, although, had it no part in it, ``sure`` of them were to be
+        expected.  Where none at all was taken, it is the opset."""
+        known = self.known.traits
+        taken, lacked = known.get(EVERY, (0, 0))
+        rate = taken / max(1, taken + lacked)
+        for name in traits:
+            n = known.get(name)
+            if n is None or n[0]:
+                continue
+            if n[1] * rate >= sure or (not taken and name.startswith("opset=") and n[1] >= NONE_TAKEN):
+                return name
+        return None
 
     @property
     def excused(self) -> bool:

@@ -17,6 +17,7 @@ from harness.compare.statistics import Pool
 from harness.core.escape import one_line, shell
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.case_record import blank, record
+from harness.engine.learned_support import UNASKED
 from harness.ledger.ledger import Ledger
 from harness.reach.counted import ReachCover
 from harness.workers.info import BackendInfo
@@ -31,7 +32,7 @@ POOLED = -(1 << 30)  # first case, as it were, of what all draws of a run say to
 @dataclass
 class RunTotals:
     """Counts of a run.  tally: (dialect, backend) -> verdict -> cases.  gaps: why backends called cases unsupported.
-    cut: was it ended by the clock?"""
+    unasked: backend -> cases that it was not asked.  cut: was it ended by the clock?"""
 
     tally: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     cases: int = 0
@@ -41,6 +42,7 @@ class RunTotals:
     seconds: float = 0.0
     interrupted: bool = False
     gaps: Counter[str] = field(default_factory=Counter)
+    unasked: Counter[str] = field(default_factory=Counter)
     cut: bool = False
 
     def note(self, kind: str, text: str) -> None:
@@ -57,7 +59,8 @@ class UnitCounts:
     elements: by backend, elements that were not judged, all elements, answers to valid instances that were compared,
     and those of them that say too little.  pooled: did it draw from a distribution that is judged over the run?
     paths: instances by backend and what computed them, of those that were asked.  labels: the same by a label of the
-    instance (``Dialect.labels``), of the kind of path alone."""
+    instance (``Dialect.labels``), of the kind of path alone.  unasked: cases that were not asked, by backend, element
+    type and reason."""
 
     verdicts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -65,6 +68,11 @@ class UnitCounts:
     pooled: bool = False
     paths: Counter[tuple[str, str]] = field(default_factory=Counter)
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    unasked: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def left_out(self, backend: str, case: Case, why: str) -> None:
+        """Take in a case that a backend was not asked."""
+        self.unasked[backend, case.dtype_name, why] += 1
 
     def took(self, backend: str, case: Case, path: str) -> None:
         """Take in what computed an instance."""
@@ -151,6 +159,15 @@ class RunRecords:
         if why in gaps or len(gaps) < MOST_GAPS:
             gaps[why] += 1
 
+    def left_out(self, result: Result, counts: UnitCounts) -> bool:
+        """Was the backend not asked?  Such a case has no verdict; it is counted apart."""
+        if result.outcome.phase != UNASKED:
+            return False
+        counts.left_out(result.backend, result.case, result.outcome.message)
+        if result.case.index < 0 and self.ledger is not None:
+            self.ledger.lacks.add((result.case.inst.id, result.backend))
+        return True
+
     def unit(self, unit: Unit, counts: UnitCounts, learnt: Mapping[str, dict[str, Any]]) -> None:
         """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
         line: it is there as a whole or not at all.
@@ -162,6 +179,8 @@ class RunRecords:
         for (name, _, verdict), n in counts.verdicts.items():
             if name != "native_ref":
                 self.summary.tally[unit.version.dialect.name, name][verdict.value] += n
+        for (name, _, _), n in counts.unasked.items():
+            self.summary.unasked[name] += n
         alike: list[tuple[list[str], dict[str, Any]]] = []
         for name, told in learnt.items():
             same = next((names for names, other in alike if other == told), None)
@@ -175,6 +194,7 @@ class RunRecords:
             "elements": [[name, *n] for name, n in sorted(counts.elements.items())],
             "paths": [[name, path, n] for (name, path), n in sorted(counts.paths.items())],
             "labels": [[*which, n] for which, n in sorted(counts.labels.items())],
+            "unasked": [[*which, n] for which, n in sorted(counts.unasked.items())],
             "cover": self.cover[key].taken(),
             "learnt": [[names, told] for names, told in alike],
             "pooled": counts.pooled,

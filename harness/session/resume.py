@@ -71,3 +71,5 @@ def _take(out: Resumed, o: Mapping[str, Any], asked: Mapping[str, str]) -> None:
     for backend, _, verdict, _ in o["tally"] if o["first"] < 0 else ():
         if verdict == Verdict.UNSUPPORTED.value:
             out.lacks.add((name, backend))
+    if o["first"] < 0:
+        out.lacks.update((name, backend) for backend, *_ in o.get("unasked", ()))

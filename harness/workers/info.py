@@ -75,11 +75,6 @@ class BackendInfo:
         """Number of instances for one model of a format."""
         return self.pack if isinstance(self.pack, int) else self.pack.get(fmt, 1)
 
-    @property
-    def packs(self) -> bool:
-        """Does one model hold several instances, in any format?"""
-        return (self.pack if isinstance(self.pack, int) else max(self.pack.values(), default=1)) > 1
-
     def beyond(self, opset: Any) -> bool:
         """Is this opset above the newest that it claims?  One that is no number (MIL) is above none."""
         return self.opset is not None and isinstance(opset, int) and opset > self.opset

@@ -49,7 +49,7 @@ function coverage() {
     fill(summary, dialectCards(rows));
     fill(unsupported, uninformativeTable(), unsupportedTable());
     const keys = rows.map((r) => r.key);
-    fill(paths, pathTable(keys), labelTable(keys));
+    fill(paths, unaskedTable(keys), pathTable(keys), labelTable(keys));
     fill(side, ...(state.key ? [opPanel(state.key)] : []));
     el.classList.toggle("open", Boolean(state.key));
     if (!rows.length) fill(list.space, empty("No op version passes these filters."));
@@ -193,6 +193,35 @@ function pathTable(keys) {
         r.b,
         r.taken.map(([path, n]) => `${path} ${whole(n)}`).join(", ") || "–",
         r.never.map(([, , kind]) => kind).join(", "),
+      ]),
+    ),
+    andMore(rows.length - shown.length),
+  );
+}
+
+// What a backend was not asked, since it never took the like.
+function unaskedTable(keys) {
+  const rows = keys.flatMap((key) =>
+    Object.entries(D.unasked[key] || {}).map(([b, types]) => {
+      const whys = new Map();
+      for (const told of Object.values(types))
+        for (const [why, n] of Object.entries(told)) whys.set(why, (whys.get(why) || 0) + n);
+      return { key, b, whys: [...whys].sort((x, y) => y[1] - x[1]) };
+    }),
+  );
+  if (!rows.length) return null;
+  const shown = rows.slice(0, 2000);
+  return h(
+    "details",
+    { class: "card", id: "unasked" },
+    h("summary", {}, "Not asked: cases left out after what a backend made of others, which have no verdict"),
+    dataTable(
+      ["op version", "backend", "cases", "why"],
+      shown.map((r) => [
+        r.key,
+        r.b,
+        whole(r.whys.reduce((n, w) => n + w[1], 0)),
+        r.whys.map(([why, n]) => `${why} (${whole(n)})`).join("; "),
       ]),
     ),
     andMore(rows.length - shown.length),

@@ -34,7 +34,7 @@ def test_defaults_of_a_backend_that_declares_nothing_more():
     info = read({})
     assert (info.name, info.version, info.formats, info.family) == ("mine", "1.0", ("toy",), "plain")
     assert (info.opset, info.oldest_opset, info.dtypes, info.validates) == (None, None, None, True)
-    assert (info.pack_size("toy"), info.packs, info.recycle, info.more) == (1, False, None, {})
+    assert (info.pack_size("toy"), info.recycle, info.more) == (1, None, {})
     assert not info.beyond(99)
     assert not info.below(1)
 
@@ -60,7 +60,7 @@ def test_info_overrides_the_attributes_and_keeps_other_facts():
 
 def test_pack_may_depend_on_the_format():
     info = read({"pack": {"toy": 4}})
-    assert (info.pack_size("toy"), info.pack_size("onnx"), info.packs) == (4, 1, True)
+    assert (info.pack_size("toy"), info.pack_size("onnx")) == (4, 1)
 
 
 @pytest.mark.parametrize(

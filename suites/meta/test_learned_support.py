@@ -1,12 +1,14 @@
 """What the engine learns of a backend: which cases go alone, which are not asked, and that both are checked again."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from harness.cases.case import Case, draw_case
 from harness.cases.result import Result
+from harness.cases.traits import traits
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, LearnedSupport
@@ -349,3 +351,72 @@ def test_op_versions_teach_each_other_nothing(tmp_path: Any) -> None:
     c = draw_case(other, 1, 0, 1, invalid=False, lazy=True)
     assert id(c) not in h.plan([c])[0]
     assert not h._of[other.key].known.entries
+
+
+# -- traits
+
+
+def taken_or_not(h: LearnedSupport, start: int, count: int, wanted: Any) -> None:
+    """Answers of a unit: taken where ``wanted`` says so of the traits."""
+    for i in range(start, start + count):
+        c = case(i)
+        if wanted(traits(c)):
+            h.agreed([c])
+        else:
+            answer(h, c, Status.UNSUPPORTED, Verdict.UNSUPPORTED)
+    h.closed(KEY, start)
+
+
+def some_trait() -> str:
+    """A trait that about half of the cases have."""
+    counts = Counter(t for i in range(64) for t in traits(case(i)))
+    return min(counts, key=lambda t: abs(counts[t] - 32))
+
+
+def test_a_trait_with_which_nothing_is_taken_is_asked_one_in_twenty() -> None:
+    h, trait = learned_support(), some_trait()
+    taken_or_not(h, 0, 16, lambda t: trait not in t)
+    later = [case(i) for i in range(16, 416)]
+    has = {id(c): trait in traits(c) for c in later}
+    for c in later:
+        c.count = 1
+    settled = {id(c) for c in later if id(c) in h.plan([c])[0]}
+    mine = [id(c) for c in later if has[id(c)]]
+    assert settled <= set(mine), "what was taken is asked"
+    assert 0.01 < 1 - len(settled) / len(mine) < 0.12
+    (why,) = {h.plan([c])[0][id(c)].message for c in later if id(c) in settled}
+    assert why.startswith("as before: none was taken with ")
+
+
+def test_a_trait_seen_too_seldom_is_asked() -> None:
+    h, trait = learned_support(), some_trait()
+    taken_or_not(h, 0, 4, lambda t: trait not in t)
+    later = [case(i) for i in range(16, 80)]
+    assert not any(h.plan([c])[0] for c in later)
+
+
+def test_one_answer_with_a_trait_is_enough_to_ask_again() -> None:
+    h, trait = learned_support(), some_trait()
+    taken_or_not(h, 0, 16, lambda t: trait not in t)
+    with_it = next(c for c in map(case, range(16, 400)) if trait in traits(c) and id(c) in h.plan([c])[0])
+    h.agreed([next(c for c in map(case, range(32, 400)) if trait in traits(c))])
+    h.closed(KEY, 16)
+    again = case(with_it.index + 64)
+    again.inst = with_it.inst
+    assert id(again) not in h.plan([again])[0]
+
+
+def test_traits_are_kept_in_the_records() -> None:
+    h, trait = learned_support(), some_trait()
+    taken_or_not(h, 0, 16, lambda t: trait not in t)
+    told = h._of[KEY]._later[1]
+    resumed = LearnedSupport(BackendInfo("b"))
+    resumed.recall(KEY, 0, Answers.from_json(json.loads(json.dumps(told.to_json()))))
+    for c in map(case, range(16, 200)):
+        assert (id(c) in h.plan([c])[0]) == (id(c) in resumed.plan([c])[0])
+
+
+def test_where_all_is_taken_at_first_no_traits_are_counted() -> None:
+    h = learned_support()
+    taken_or_not(h, 0, 16, lambda t: True)
+    assert not h._of[KEY]._later[1].traits

@@ -295,3 +295,18 @@ class Remembers(Right):
             os.kill(os.getpid(), signal.SIGSEGV)
         self.flipped = self.flipped or any(n["op"] == "Flip" and len(n["shapes"]["x"]) == 2 for n in handle)
         return super().run(handle, inputs)
+
+
+class Narrow(Right):
+    """Has no kernel for matrices."""
+
+    name = "narrow"
+
+    class Unsupported(Exception):
+        """What it does not claim."""
+
+    def load(self, model, format):
+        for n in json.loads(model):
+            if len(n["shapes"]["x"]) == 2 and n["op"] == "Flip":
+                raise self.Unsupported("no kernel for matrices")
+        return super().load(model, format)
