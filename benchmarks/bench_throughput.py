@@ -43,6 +43,10 @@ nothing measurably; nor did an interpreter built with profile-guided and link-ti
 as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead of 16 cases of an op version at a
 time: the path is wide and meets cold caches, there is no loop in it to speed up. What is left of the host is 80 %
 interpreter.
+
+Against commit 6cdfb19, four turns of 16 cases of 221 op versions on a loaded machine, turn by turn: the rate is
+0.81 of that tree's (host 0.78, worker 0.84).  Without the pattern in unwritten memory it is 0.86 (worker 0.97), without
+instances at edges as well 0.92 (host 0.85, worker 1.00).  The other 0.08 is the host's.
 """
 
 from __future__ import annotations
