@@ -10,6 +10,7 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.ledger.defect_models import Given, Near
 from suites.semantics.quantised import fixed
+from suites.semantics.quantised.output import clamp_range
 
 Outputs = list[Any] | None
 
@@ -88,6 +89,18 @@ def products_beyond_16_bits(g: Given) -> Outputs:
     product = fixed.centred(g["lhs"], q) * fixed.centred(g["rhs"], r)
     result = product * (q["scale"][0] * r["scale"][0] / out["scale"][0]) + out["zero_point"][0]
     return [Near(g.expected[0].value, np.where(np.maximum(np.abs(product), np.abs(result)) > 32767, np.inf, 0))]
+
+
+def sums_beyond_16_bits(g: Given) -> Outputs:
+    """The sum, counted in output steps, is cut to 16 bits before the zero point is added and the result saturates."""
+    q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
+    real = fixed.centred(g["lhs"], q) * q["scale"][0] + fixed.centred(g["rhs"], r) * r["scale"][0]
+    steps = fixed.away(real / out["scale"][0])
+    cut = (steps + 32768) % 65536 - 32768 + out["zero_point"][0]
+    beyond = np.abs(steps) > 32767
+    low, high = clamp_range(out, of(due), g.attr("fused_activation_function", "NONE"))
+    return [Near(np.where(beyond, np.clip(cut, low, high), due), np.where(beyond, 1, 0))]
 
 
 def sum_of_unsigned_bytes(g: Given) -> Outputs:
