@@ -122,15 +122,24 @@ def lower_limit_wraps(g: Given) -> Outputs:
     return [Near(np.ones_like(due), 0, np.full_like(due, 2**32 - 1))]
 
 
-def whole_axis_for_nothing(g: Given) -> Outputs:
-    """An axis of which nothing is asked comes whole, with elements of the operand."""
+def end_0_for_the_extent(g: Given) -> Outputs:
+    """An end of 0 counts as none: the axis comes from its begin on."""
     due, x = g.expected[0].value, g["input"]
+    if due.ndim != x.ndim:
+        return None
+    ends, strides = g["end"].tolist(), g["strides"].tolist()
+    if any(s < 1 for s in strides):
+        return None
 
-    def whole(a: np.ndarray) -> bool:
-        same = a.ndim == due.ndim and all(n in (m, k) for n, m, k in zip(a.shape, due.shape, x.shape))
-        return same and a.dtype == due.dtype and bool(np.isin(a, x).all() if x.size else a.size == 0)
+    def part(k: int, begin: int, end: int) -> slice:
+        def masked(name: str) -> bool:
+            return bool(g.attr(name, 0) >> k & 1)
 
-    return [Such(whole, x)] if due.ndim == x.ndim else None
+        return slice(
+            None if masked("begin_mask") else begin, None if end == 0 or masked("end_mask") else end, strides[k]
+        )
+
+    return [x[tuple(part(k, b, e) for k, (b, e) in enumerate(zip(g["begin"].tolist(), ends)))]]
 
 
 def nan_of_large_operands(g: Given) -> Outputs:
