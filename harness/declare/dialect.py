@@ -173,16 +173,13 @@ class Dialect:
         for s in self.schemas:
             by_name.setdefault((s.domain, s.op), []).append(s)
         for e in self.entries:
-            hit = False
-            for s in by_name.get((e.domain, e.op), ()):
-                if not self.serves(e, s):
-                    continue
+            served = [s for s in by_name.get((e.domain, e.op), ()) if self.serves(e, s)]
+            for s in served:
                 v = OpVersion(self, e, s)
                 if v.key in out:
                     raise UsageError(f"{v.key}: two entries serve this version")
                 out[v.key] = v
-                hit = True
-            if not hit:
+            if not served:
                 raise UsageError(f"{self.name}: entry {e.op} (since {e.since}, until {e.until}) matches no schema")
         return out
 
@@ -201,8 +198,7 @@ class Dialect:
         try:
             return self.versions[inst.key]
         except KeyError:
-            how = f"`opconform list ops --dialect {self.name}` tells them"
-            raise UsageError(f"no op version {inst.key}; {how}") from None
+            raise UsageError(f"no op version {inst.key}: see `opconform list ops --dialect {self.name}`") from None
 
     @cached_property
     def _effective(self) -> dict[tuple[str, str, Any], OpVersion]:

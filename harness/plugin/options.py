@@ -239,7 +239,7 @@ class Bench:
         for r in results:
             self.tested.setdefault(r.backend, set()).add(r.case.version.key)
             if self.ledger is not None and r.verdict.decided and r.verdict is not Verdict.UNSUPPORTED:
-                self.ledger.saw(r.case, self._info(r.backend))
+                self.ledger.saw([r.case], self._info(r.backend))
 
     def _info(self, name: str) -> BackendInfo:
         return next(e.infos[name] for e in self._engines.values() if name in e.infos)

@@ -68,10 +68,11 @@ class Edit:
         self.p.consts[name] = np.asarray(value)
         return name
 
-    def become(self, node: Node, op: str, inputs: dict[str, Any]) -> None:
-        """A node is another one, of the same results."""
+    def become(self, node: Node, op: str, inputs: dict[str, Any]) -> Node:
+        """The node, which is another one now, of the same results."""
         node.op, node.attrs = op, {}
         node.inputs = {k: v if isinstance(v, str) else self.put(v) for k, v in inputs.items()}
+        return node
 
     def shape(self, name: str) -> tuple[int, ...]:
         return np.shape(self.values[name])
