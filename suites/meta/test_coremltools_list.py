@@ -22,7 +22,10 @@ from harness.workers.info import BackendInfo
 
 FOLDER = Path(__file__).parent.parent / "known" / "coremltools"
 # Those that say nothing of the answer, and why.
-SILENT = {"ct-fold-constexpr-offset-type": "the element type of the result is what is wrong, and the kind says so"}
+SILENT = dict.fromkeys(
+    ("ct-fold-constexpr-offset-type", "ct-pass-folded-scalar-type"),
+    "the element type of the result is what is wrong, and the kind says so",
+)
 ledger = cache(load_ledger)
 
 
@@ -56,7 +59,11 @@ def test_another_wrong_answer_is_told(id: str) -> None:
     assert case.expected is not None, case.problem
     right = [x.value for x in case.expected[0]]
     last = np.asarray(right[-1])
-    off = ~last if last.dtype.kind == "b" else (last + np.array(7, last.dtype)).astype(last.dtype)
+    step = np.array(7, last.dtype)
+    if last.dtype.kind == "f" and np.abs(last).max(initial=0) > 1e30:
+        step = last.copy()  # 7 is less than the error of a number near the highest
+        step[np.isfinite(step)] *= -0.5
+    off = ~last if last.dtype.kind == "b" else (last + step).astype(last.dtype)
     longer = last[..., None].repeat(3, -1)
     inferred = [TypeOnly(str(x.dtype), x.value.shape) for x in case.expected[0][:-1]]
     for backend in (b.replace("*", "fold") for b in e.backends):

@@ -427,11 +427,17 @@ def other_reading(case: Case) -> np.ndarray:
         size, z = a["localSize"], np.zeros(x.shape)
         for c in range(x.shape[-3]):
             near = x[..., max(0, c - size // 2) : c + (size - 1) // 2 + 1, :, :]
-            z[..., c, :, :] = (
-                x[..., c, :, :] / ((near * near).sum(-3) * a["alpha"] / size + (a.get("k") or 1.0)) ** a["beta"]
-            )
+            z[..., c, :, :] = x[..., c, :, :] / (
+                (near * near).sum(-3) * a.get("alpha", 0.0) / size + (a.get("k") or 1.0)
+            ) ** a.get("beta", 0.0)
         return z.reshape(y.shape)
     return y[::-1]
+
+
+def _plain(case: Case) -> bool:
+    """Are all numbers finite and of common size?  Beyond that an answer may be open, or its bound without use."""
+    values = [*case.draws[0].values(), *(e.value for e in case.expected[0])]
+    return all(bool(np.all(np.abs(x) < 1e4)) for x in values)
 
 
 @pytest.mark.parametrize("op", ["mvn", "lrn", "simpleRecurrent", "gru", "uniDirectionalLSTM"])
@@ -442,7 +448,7 @@ def test_what_is_open_is_one_of_two_readings(op: str) -> None:
         assert case.expected is not None, case.problem
         first, *rest = case.expected[0]
         other = other_reading(case)
-        if case.ambiguous is not None or np.allclose(other, first.value, 1e-3):
+        if case.ambiguous is not None or np.allclose(other, first.value, 1e-3) or not _plain(case):
             continue
 
         def told(y: np.ndarray, rest: list[Any] = rest, case: Case = case) -> Verdict:

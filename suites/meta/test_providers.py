@@ -31,7 +31,7 @@ def test_a_provider_is_a_backend_of_its_own_name():
     assert spec.kwargs["options"] == {"device": "cpu", "threads": "1", "weights": "f32"}
     given = backends.find("ep:ggml:device=gpu,threads=2")
     assert given.name == "ep:ggml:device=gpu,threads=2"
-    assert given.kwargs["options"] == {"device": "gpu", "threads": "2"}
+    assert given.kwargs["options"] == {"device": "gpu", "threads": "2", "weights": "f32"}
 
 
 def test_a_library_makes_any_name_a_provider():

@@ -226,7 +226,11 @@ def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
         return None
     a = d.pick(held)
     flag = a.type == "bool" or (a.type == "int" and a.default in (0, 1))
-    values = [*(a.enum or ()), *((0, 1) if flag else ()), *((a.default,) if a.default is not None else ())]
+    values = [
+        *(a.enum or ()),
+        *(((False, True) if a.type == "bool" else (0, 1)) if flag else ()),
+        *((a.default,) if a.default is not None else ()),
+    ]
     if a.default is not None and not a.required:
         values.append(None)
     new = d.pick(values)
