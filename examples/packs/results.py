@@ -1,12 +1,14 @@
 """What the samples of native packs have in common: read the instances, run each in a process of its own, store results.
 
-Needs numpy and safetensors, nothing of opconform.  ``run_tflite.py`` and ``run_mil.py`` say how a model is run.
+Needs numpy and safetensors, nothing of opconform.  The ``run_*.py`` beside it say how a model
+is run.
 """
 
 import hashlib
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +24,13 @@ class Unsupported(Exception):
 
 
 def array(told, tensors):
-    """A tensor of case.json.  Raises Unsupported for a value that NumPy has no array for."""
+    """A tensor or a sequence of case.json.  Raises Unsupported for a value that NumPy has no array for."""
+    if "sequence" in told:
+        return [array(x, tensors) for x in told["sequence"]]
     if "strings" in told:
         return np.array(told["strings"], object).reshape(told["shape"])
     if told.get("dtype") not in TYPES:
-        raise Unsupported(f"a value of {told.get('dtype', 'several tensors')}")
+        raise Unsupported(f"{Path(sys.argv[0]).name}: a value of {told.get('dtype', 'several tensors')}")
     return np.frombuffer(tensors[told["tensor"]]["data"], TYPES[told["dtype"]]).reshape(told["shape"])
 
 
@@ -39,7 +43,7 @@ def answered(file, case, run, results):
         answers = run(file.parent / case["model"], runs, names)
         outputs = {f"{case['id']}/{r}/{name}": v for r, got in enumerate(answers) for name, v in got.items()}
         np.savez(results / f"{case['id']}.npz", **outputs)
-        return None
+        return None if outputs else "value"  # an empty sequence leaves nothing to store
     except Unsupported as e:
         return {"status": "unsupported", "message": str(e)}
     except Exception as e:

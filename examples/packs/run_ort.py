@@ -4,16 +4,10 @@
 The script needs onnxruntime, numpy and safetensors, nothing of opconform.
 """
 
-import hashlib
-import json
-import os
-import signal
 import sys
-from pathlib import Path
 
-import numpy as np
 import onnxruntime as ort
-from safetensors import deserialize
+from results import Unsupported, collect
 
 GAPS = (
     "NOT_IMPLEMENTED",
@@ -32,8 +26,6 @@ NARROW = (
     "map",
     "sparse",
 )  # no NumPy arrays for these
-TYPES = {"f64": "f8", "f32": "f4", "f16": "f2", "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
-         "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8"}  # fmt: skip
 ort.set_default_logger_severity(4)
 options = ort.SessionOptions()
 options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -41,56 +33,29 @@ options.log_severity_level = 4
 options.intra_op_num_threads = 1
 
 
-def array(told, tensors):
-    """A tensor or sequence of case.json.  Raises KeyError for a type that NumPy has no name for."""
-    if "sequence" in told:
-        return [array(x, tensors) for x in told["sequence"]]
-    if "strings" in told:
-        return np.array(told["strings"], object).reshape(told["shape"])
-    return np.frombuffer(tensors[told["tensor"]]["data"], TYPES[told["dtype"]]).reshape(told["shape"])
+def parts(name, value):
+    """An output by name; the elements of a sequence by NAME/INDEX.  Strings are an array of NumPy's own."""
+    if isinstance(value, list):
+        return {f"{name}/{k}": x for k, v in enumerate(value) for x in parts(name, v).values()}
+    return {name: value.astype(str) if value.dtype == object else value}
 
 
-def run(file, case):
-    """Outputs of one instance by ID/RUN/OUTPUT."""
-    tensors, outputs = dict(deserialize((file.parent / "tensors.safetensors").read_bytes())), {}
-    session = ort.InferenceSession(file.parent / case["model"], options, providers=["CPUExecutionProvider"])
-    names, known = [x.name for x in session.get_outputs()], {x.name for x in session.get_inputs()}
-    if any(word in x.type for x in session.get_outputs() for word in NARROW):
-        raise TypeError("an output that NumPy has no array for")
-    for r, one in enumerate(case["runs"]):
-        feeds = {x["name"]: array(x["value"], tensors) for x in one["inputs"] if x["name"] in known}
-        for n, v in zip(names, session.run(names, feeds)):
-            parts = [(f"/{k}", x) for k, x in enumerate(v)] if isinstance(v, list) else [("", v)]
-            outputs.update({f"{case['id']}/{r}/{n}{part}": x for part, x in parts})
-    return {k: v.astype(str) if v.dtype == object else v for k, v in outputs.items()}
-
-
-def status(file, case, results):
-    """Run one instance and store its outputs; why there are none, or None."""
+def run(model, runs, names):
+    """Outputs of each run of one loaded model."""
     try:
-        outputs = run(file, case)
-        np.savez(results / f"{case['id']}.npz", **outputs)
-        return None if outputs else "value"  # an empty sequence leaves nothing to store
+        session, out = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"]), []
+        outputs, known = [x.name for x in session.get_outputs()], {x.name for x in session.get_inputs()}
+        if any(word in x.type for x in session.get_outputs() for word in NARROW):
+            raise TypeError("an output that NumPy has no array for")
+        for feeds in runs:
+            given = session.run(outputs, {k: v for k, v in feeds.items() if k in known})
+            out.append({k: x for name, v in zip(outputs, given) for k, x in parts(name, v).items()})
+        return out
     except (AttributeError, KeyError, TypeError) as e:  # a type or a container that this script does not feed
-        return {"status": "unsupported", "message": f"run_ort.py: {type(e).__name__}: {e}"}
+        raise Unsupported(f"run_ort.py: {type(e).__name__}: {e}") from None
     except Exception as e:
-        return {"status": "unsupported" if any(g in str(e) for g in GAPS) else "rejected", "message": str(e)}
+        raise (Unsupported(str(e)) if any(g in str(e) for g in GAPS) else e) from None
 
 
-pack, results, statuses = Path(sys.argv[1]), Path(sys.argv[2]), {}
-results.mkdir(parents=True)
-for file in sorted(pack.glob("cases/*/case.json")):
-    case, told = json.loads(file.read_text()), results / "status.json"
-    if not (child := os.fork()):  # a process of its own: a crash costs one instance
-        signal.alarm(20)
-        told.write_text(json.dumps(status(file, case, results)))
-        os._exit(0)
-    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    found = json.loads(told.read_text()) if not ended else "timed_out"
-    if ended and ended != -signal.SIGALRM:
-        how = f"killed by {signal.Signals(-ended).name}" if ended < 0 else f"exited with code {ended}"
-        found = {"status": "crashed", "message": how}
-    statuses.update({case["id"]: found} if found else {})
-told = {"format": "opconform-results-1", "pack": hashlib.sha256((pack / "manifest.json").read_bytes()).hexdigest(),
-        "backend": {"name": "onnxruntime", "version": ort.__version__}, "statuses": statuses}  # fmt: skip
-(results / "results.json").write_text(json.dumps(told))
+if __name__ == "__main__":
+    collect(*sys.argv[1:3], {"name": "onnxruntime", "version": ort.__version__}, run)
