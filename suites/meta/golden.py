@@ -426,6 +426,16 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def one_unit(path: Path, tally: list[Any], **more: list[Any]) -> Path:
+    """Records of a run in which one op version was asked of one backend.  tally: [type, verdict, number].  more: other
+    fields of the unit's record, rows without the backend's name."""
+    head = next(r for r in records() if r["t"] == "run")
+    backend = next(iter(head["backends"]))
+    rows = {k: [[backend, *row] for row in v] for k, v in {"tally": tally, **more}.items()}
+    batch = {"t": "batch", "key": "onnx/Relu/14", "opset": 14, "first": 0, "count": 16, **rows}
+    return write(path, [head, batch, {"t": "end", "interrupted": False}])
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     n = int(sys.argv[2]) if len(sys.argv) > 2 else 0

@@ -79,26 +79,13 @@ def test_a_quantised_bound_of_a_tenth_of_the_range_judges_nothing() -> None:
 
 def run_of(tmp_path: Path, uninformative: int) -> Path:
     """Records of one op version on one backend: 10 answers to valid instances, some of which say too little."""
-    head = next(r for r in golden.records() if r["t"] == "run")
-    backend = next(iter(head["backends"]))
     tally = [
-        [backend, "f32", "agree", 10 - uninformative],
-        [backend, "f32", "uninformative", uninformative],
-        [backend, "f32", "unsupported", 5],
-        [backend, "f32", "unknown", 1],
+        ["f32", "agree", 10 - uninformative],
+        ["f32", "uninformative", uninformative],
+        ["f32", "unsupported", 5],
+        ["f32", "unknown", 1],
     ]
-    batch = {
-        "t": "batch",
-        "key": "onnx/Relu/14",
-        "opset": 14,
-        "first": 0,
-        "count": 16,
-        "tally": tally,
-        "elements": [[backend, 7, 100, 10, uninformative]],
-    }
-    path = tmp_path / "records.jsonl"
-    path.write_text("".join(json.dumps(r) + "\n" for r in (head, batch, {"t": "end", "interrupted": False})))
-    return path
+    return golden.one_unit(tmp_path / "records.jsonl", tally, elements=[[7, 100, 10, uninformative]])
 
 
 def test_the_report_lists_op_versions_that_are_mostly_uninformative(tmp_path: Path) -> None:

@@ -52,25 +52,8 @@ def test_what_never_passes_is_asked_one_in_twenty_and_no_verdict_is_lost(
     assert 0.85 < left_out.total() / len(late) < 1, "one in twenty is asked"
 
 
-def records_of(tmp_path: Path, name: str, tally: list[Any], unasked: list[Any]) -> Path:
-    head = next(r for r in golden.records() if r["t"] == "run")
-    backend = next(iter(head["backends"]))
-    batch = {
-        "t": "batch",
-        "key": "onnx/Relu/14",
-        "opset": 14,
-        "first": 0,
-        "count": 16,
-        "tally": [[backend, *t] for t in tally],
-        "unasked": [[backend, *t] for t in unasked],
-    }
-    path = tmp_path / name
-    path.write_text("".join(json.dumps(r) + "\n" for r in (head, batch, {"t": "end", "interrupted": False})))
-    return path
-
-
 def test_the_report_tells_what_was_not_asked(tmp_path: Path) -> None:
-    path = records_of(tmp_path, "r.jsonl", [["f32", "agree", 7]], [["f32", WHY, 5], ["f16", "other", 4]])
+    path = golden.one_unit(tmp_path / "r.jsonl", [["f32", "agree", 7]], unasked=[["f32", WHY, 5], ["f16", "other", 4]])
     done = reports.render(path, tmp_path / "out")
     assert "7 judged outcomes (9 unasked not counted)" in done.markdown.read_text()
     data = json.loads(done.json.read_text())
@@ -81,12 +64,12 @@ def test_the_report_tells_what_was_not_asked(tmp_path: Path) -> None:
 
 
 def test_a_unit_of_which_nothing_was_asked_is_told(tmp_path: Path) -> None:
-    done = reports.render(records_of(tmp_path, "r.jsonl", [], [["f32", WHY, 16]]), tmp_path / "out")
+    done = reports.render(golden.one_unit(tmp_path / "r.jsonl", [], unasked=[["f32", WHY, 16]]), tmp_path / "out")
     assert done.summary.nothing_judged.startswith("nothing was judged: 16 unasked")
 
 
 def test_a_type_that_is_no_longer_asked_is_a_lack_against_the_baseline(tmp_path: Path) -> None:
-    old = records_of(tmp_path, "old.jsonl", [["f32", "agree", 16]], [])
-    new = records_of(tmp_path, "new.jsonl", [["f32", "unsupported", 3]], [["f32", WHY, 13]])
+    old = golden.one_unit(tmp_path / "old.jsonl", [["f32", "agree", 16]], unasked=[])
+    new = golden.one_unit(tmp_path / "new.jsonl", [["f32", "unsupported", 3]], unasked=[["f32", WHY, 13]])
     before, after = (reports.render(p, tmp_path / p.stem).summary for p in (old, new))
     assert [e["key"] for e in compare(after, before)["dropped"]] == ["onnx/Relu/14"]

@@ -90,13 +90,21 @@ def scale_behind_the_product(g: Given) -> Outputs:
     return _near(g.reevaluate({"program": program})) if found else None
 
 
-def product_keeps_its_shape(g: Given) -> Outputs:
-    """What scale and bias widen has the shape of the product of integers: of each widened axis the first."""
+def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
+    """The name of the first product of integers of a program and its shape; None where there is no such product."""
     program = g.attr("program")
     product = next((n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"), None)
     if product is None:
+        return None, ()
+    return product, g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
+
+
+def product_keeps_its_shape(g: Given) -> Outputs:
+    """What scale and bias widen has the shape of the product of integers: of each widened axis the first."""
+    program = g.attr("program")
+    product, shape = _integer_product(g)
+    if product is None:
         return None
-    shape = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
     out, found = list[Any](), False
     for name, e in zip(program.outputs, g.expected):
         value, within = e.value, np.broadcast_to(e.error.bound(e.context()), e.value.shape)
@@ -114,10 +122,9 @@ def product_keeps_its_shape(g: Given) -> Outputs:
 def first_elements_of_the_widened(g: Given) -> Outputs:
     """Of a result that is widened the first elements in memory, as many as the product of integers has."""
     program = g.attr("program")
-    product = next((n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"), None)
+    product, shape = _integer_product(g)
     if product is None:
         return None
-    shape = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
     out, count = list[Any](), int(np.prod(shape))
     for name, e in zip(program.outputs, g.expected):
         if name == product or e.value.size <= count:
