@@ -32,9 +32,11 @@ SLICE = 300.0  # seconds of a slice unless told otherwise: what is lost with a m
 
 @dataclass
 class Slice:
-    """What a task hands back.  files: path in the slice's folder -> content.  problem: why it could not run."""
+    """What a task hands back.  files: path in the slice's folder -> content.  problem: why it could not run.  cut: its
+    time was what the whole run had left, which may be too short to start a backend: no problem after other slices."""
 
     name: str
+    cut: bool = False
     files: dict[str, bytes] = field(default_factory=dict)
     cases: int = 0
     failures: int = 0
@@ -63,8 +65,8 @@ def run(plan: session.Plan, address: str, jobs: int, seconds: float = SLICE, fre
         with Progress() as show:
             while True:
                 while len(flying) < jobs and (end is None or time.monotonic() < end) and out.problem is None:
-                    left = seconds if end is None else min(seconds, end - time.monotonic())
-                    flying.append(work.remote(*next(todo), left))
+                    left = seconds if end is None else end - time.monotonic()
+                    flying.append(work.remote(*next(todo), min(left, seconds), left < seconds))
                 if not flying:
                     break
                 ready, flying = ray.wait(flying, num_returns=1)
@@ -121,9 +123,9 @@ def _missing(plan: session.Plan, jobs: int) -> Iterator[tuple[session.Plan, str]
         r += 1
 
 
-def carry_out(plan: session.Plan, name: str, seconds: float) -> Slice:
+def carry_out(plan: session.Plan, name: str, seconds: float, cut: bool = False) -> Slice:
     """One slice, in a folder of its own on whatever machine it runs."""
-    out = Slice(name)
+    out = Slice(name, cut)
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as tmp:
         os.chdir(tmp)
@@ -145,6 +147,8 @@ def carry_out(plan: session.Plan, name: str, seconds: float) -> Slice:
 def _home(plan: session.Plan, got: Slice, out: CampaignOutcome) -> None:
     """Write what a task handed back; the records last and at once, since they say that the slice is complete."""
     out.missing.update(got.missing)
+    if got.problem and got.cut and any(plan.out.glob(f"round-*-part-*/{run_folder.RECORDS}")):
+        return
     if got.problem:
         out.problem = UsageError(f"ray: {got.name}: {got.problem}")
         return

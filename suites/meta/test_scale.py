@@ -19,7 +19,7 @@ from harness.session import cluster
 from harness.session.session import Plan
 from suites.meta import golden
 
-PLAN = Plan(Selection(["nn"], ops=["activation.*"]), ["nn-definition"], cases=0, minimize=0.0)
+PLAN = Plan(Selection(["nn"], ops=["activation.*"]), ["nn-definition"], cases=2, minimize=0.0)
 
 
 class FakeRay:
@@ -37,9 +37,9 @@ class FakeRay:
 
     def remote(self, **_: Any) -> Any:
         def wrap(function: Any) -> Any:
-            def later(plan: Plan, name: str, seconds: float) -> Any:
+            def later(plan: Plan, name: str, *rest: Any) -> Any:
                 self.asked.append(name)
-                return lambda: function(plan, name, seconds)
+                return lambda: function(plan, name, *rest)
 
             return SimpleNamespace(remote=later)
 
@@ -65,7 +65,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 def test_slices_come_home_and_the_next_run_goes_on(ray: FakeRay, tmp_path: Path) -> None:
     plan, ray.slices = replace(PLAN, out=tmp_path), 2
-    out = cluster.run(plan, "local", jobs=1, seconds=1.0)
+    out = cluster.run(plan, "local", jobs=1, seconds=300.0)
     assert out.interrupted
     assert len(out.records) == 2
     assert ray.asked == ["round-0-part-1-of-1", "round-1-part-1-of-1", "round-2-part-1-of-1"]
@@ -75,13 +75,13 @@ def test_slices_come_home_and_the_next_run_goes_on(ray: FakeRay, tmp_path: Path)
     assert summary.judged
     assert not summary.bad
     ray.asked.clear()
-    cluster.run(plan, "local", jobs=1, seconds=1.0)
+    cluster.run(plan, "local", jobs=1, seconds=300.0)
     assert ray.asked[0] == "round-2-part-1-of-1"  # the one that was under way is asked for again
 
 
 def test_a_failure_is_replayable_from_where_the_slice_came_home(ray: FakeRay, tmp_path: Path) -> None:
     plan = replace(PLAN, out=tmp_path, names=["suites.meta.test_scale:Wrong"])
-    out = cluster.run(plan, "local", jobs=1, seconds=2.0)
+    out = cluster.run(plan, "local", jobs=1, seconds=300.0)
     cases = reports.summarise([str(p) for p in out.records]).cases
     placed = [c for c in cases if c["folder"]]
     assert placed
@@ -104,6 +104,28 @@ class Wrong:
 
     def run(self, handle: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         return {}
+
+
+STARTS_IN_A_SECOND = """
+import time
+from suites.meta.toy_backends import Right
+time.sleep(1)
+class Slow(Right):
+    name = "slow"
+"""
+
+
+def test_a_last_slice_too_short_for_a_start_is_no_problem(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_start.py").write_text(STARTS_IN_A_SECOND)
+    monkeypatch.syspath_prepend(tmp_path)
+    first = cluster.run(replace(PLAN, out=tmp_path), "local", jobs=1, seconds=300.0)
+    assert first.interrupted
+    ray.slices = 10
+    out = cluster.run(replace(PLAN, out=tmp_path, names=["slow_start:Slow"], seconds=0.5), "local", jobs=1)
+    assert out.problem is None
+    assert out.records == first.records
 
 
 def test_a_slice_that_cannot_run_says_why(ray: FakeRay, tmp_path: Path) -> None:
