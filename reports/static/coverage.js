@@ -134,38 +134,10 @@ function uninformativeTable() {
       {},
       `Mostly uninformative: ${plural(rows.length, "op version")} of which more than half of the answers to valid instances say too little to count`,
     ),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "cross wide" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["op version", "backend", "uninformative", "of"].map((t) => h("th", { scope: "col" }, t)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          rows.flatMap((e) =>
-            Object.entries(e.backends).map(([b, [n, of]]) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, e.key),
-                h("td", {}, b),
-                h("td", {}, whole(n)),
-                h("td", {}, whole(of)),
-              ),
-            ),
-          ),
-        ),
-      ),
+    dataTable(
+      ["op version", "backend", "uninformative", "of"],
+      rows.flatMap((e) => Object.entries(e.backends).map(([b, [n, of]]) => [e.key, b, whole(n), whole(of)])),
+      "cross wide",
     ),
   );
 }
@@ -304,49 +276,27 @@ function unsupportedTable() {
     "details",
     { class: "card", open: true },
     h("summary", {}, "Declared unsupported, per backend and dtype"),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "cross wide" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "backend"),
-            dtypes.map((d) => h("th", { scope: "col" }, d)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          backends.map((b) =>
+    dataTable(
+      ["backend", ...dtypes],
+      backends.map((b) => [
+        b,
+        ...dtypes.map((d) => {
+          const t = tally(cells.filter((c) => c.backend === b && c.dtype === d));
+          const all = sumOf(t, () => true);
+          if (!all) return cell("none", "");
+          const share = (t.unsupported || 0) / all;
+          return h(
+            "td",
+            { title: `${whole(t.unsupported || 0)} of ${whole(all)}` },
             h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, b),
-              dtypes.map((d) => {
-                const t = tally(cells.filter((c) => c.backend === b && c.dtype === d));
-                const all = sumOf(t, () => true);
-                if (!all) return h("td", { class: "none" }, "");
-                const share = (t.unsupported || 0) / all;
-                return h(
-                  "td",
-                  { title: `${whole(t.unsupported || 0)} of ${whole(all)}` },
-                  h(
-                    "span",
-                    { class: "heat plain", style: { "--share": String(share) } },
-                    share ? percent(t.unsupported, all) : "0",
-                  ),
-                );
-              }),
+              "span",
+              { class: "heat plain", style: { "--share": String(share) } },
+              share ? percent(t.unsupported, all) : "0",
             ),
-          ),
-        ),
-      ),
+          );
+        }),
+      ]),
+      "cross wide",
     ),
   );
 }
@@ -424,68 +374,30 @@ function behind(rows) {
       { class: "dim" },
       "Faults that the judge catches, and that a listed difference excused wherever they were tried. A fault counts as the listed defect itself, and not as hidden, where the defect models of those entries give every such answer bit for bit.",
     ),
-    h(
-      "table",
-      { class: "data" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ["backend", "hidden", "share", "the listed defect itself"].map((x) => h("th", {}, x)),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        [...met]
-          .sort()
-          .map(([b, [n, all, same]]) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, b),
-              h("td", { class: "num" }, `${whole(n)} of ${whole(all)}`),
-              h("td", { class: "num" }, percent(n, all)),
-              h("td", { class: "num" }, whole(same)),
-            ),
-          ),
-      ),
+    dataTable(
+      ["backend", "hidden", "share", "the listed defect itself"],
+      [...met]
+        .sort()
+        .map(([b, [n, all, same]]) => [
+          b,
+          cell("num", `${whole(n)} of ${whole(all)}`),
+          cell("num", percent(n, all)),
+          cell("num", whole(same)),
+        ]),
     ),
     shown.length
-      ? h(
-          "table",
-          { class: "data" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["op version", "backend", "types", "faults", "entries"].map((x) => h("th", {}, x)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            shown.map((g) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, g.key),
-                h("td", {}, g.backend),
-                h("td", {}, [...g.dtypes].join(", ")),
-                h("td", {}, [...g.faults].join(", ")),
-                h("td", { class: "dim" }, g.ids.join(", ")),
-              ),
-            ),
-          ),
+      ? dataTable(
+          ["op version", "backend", "types", "faults", "entries"],
+          shown.map((g) => [
+            g.key,
+            g.backend,
+            [...g.dtypes].join(", "),
+            [...g.faults].join(", "),
+            cell("dim", g.ids.join(", ")),
+          ]),
         )
       : null,
-    list.length > shown.length
-      ? h("p", { class: "dim" }, `and ${whole(list.length - shown.length)} more, in report.json`)
-      : null,
+    andMore(list.length - shown.length),
   );
 }
 
@@ -502,7 +414,7 @@ function sensitivity() {
 
   const sum = (rows) => rows.reduce((s, r) => [s[0] + r.caught, s[1] + r.planted], [0, 0]);
 
-  function cell(rows, label) {
+  function share(rows, label) {
     const [caught, planted] = sum(rows);
     if (!planted) return h("span", {});
     const missed = rows.filter((r) => r.caught < r.planted).map((r) => `${r.dtype} ${r.caught}/${r.planted}`);
@@ -522,8 +434,8 @@ function sensitivity() {
       "div",
       { class: `frow${r.all ? " all" : ""}` },
       h("span", { class: "fname" }, r.key),
-      cell(r.rows, r.key),
-      faults.map((f) => cell(by.get(f) || [], `${r.key}, ${f}`)),
+      share(r.rows, r.key),
+      faults.map((f) => share(by.get(f) || [], `${r.key}, ${f}`)),
     );
   }
 
@@ -575,28 +487,17 @@ function sensitivity() {
             "section",
             { class: "card" },
             h("h2", {}, `Missed: ${whole(missed.length)}`),
-            h(
-              "table",
-              { class: "data" },
-              h(
-                "tbody",
-                {},
-                shown.map((r) =>
-                  h(
-                    "tr",
-                    {},
-                    h("th", { scope: "row" }, r.key),
-                    h("td", {}, r.dtype),
-                    h("td", {}, r.fault),
-                    h("td", { class: "num" }, `${r.caught}/${r.planted}`),
-                    h("td", { class: "dim" }, (r.missed || []).join(", ")),
-                  ),
-                ),
-              ),
+            dataTable(
+              null,
+              shown.map((r) => [
+                r.key,
+                r.dtype,
+                r.fault,
+                cell("num", `${r.caught}/${r.planted}`),
+                cell("dim", (r.missed || []).join(", ")),
+              ]),
             ),
-            missed.length > shown.length
-              ? h("p", { class: "dim" }, `and ${whole(missed.length - shown.length)} more, in report.json`)
-              : null,
+            andMore(missed.length - shown.length),
           )
         : null,
     );

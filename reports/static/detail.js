@@ -115,42 +115,15 @@ function instanceTable(instance) {
   const attrs = Object.entries(instance.attrs || {});
   return [
     rows.length
-      ? h(
-          "div",
-          { class: "scroll" },
-          h(
-            "table",
-            { class: "data" },
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                ["input", "dtype", "shape", "given as", "data"].map((t) => h("th", { scope: "col" }, t)),
-              ),
-            ),
-            h(
-              "tbody",
-              {},
-              rows.map(([slot, a]) =>
-                h(
-                  "tr",
-                  {},
-                  h("th", { scope: "row" }, slot),
-                  h("td", {}, a.dtype),
-                  h("td", { class: "mono" }, shapeText(a), a.kind && a.kind !== "tensor" ? ` ${a.kind}` : ""),
-                  h(
-                    "td",
-                    {},
-                    a.const ? "constant" : "run-time input",
-                    a.quant ? `, quantised ${quantText(a.quant)}` : "",
-                  ),
-                  h("td", { class: "mono" }, dataText(a)),
-                ),
-              ),
-            ),
-          ),
+      ? dataTable(
+          ["input", "dtype", "shape", "given as", "data"],
+          rows.map(([slot, a]) => [
+            slot,
+            a.dtype,
+            cell("mono", shapeText(a), a.kind && a.kind !== "tensor" ? ` ${a.kind}` : ""),
+            [a.const ? "constant" : "run-time input", a.quant ? `, quantised ${quantText(a.quant)}` : ""],
+            cell("mono", dataText(a)),
+          ]),
         )
       : null,
     attrs.length
@@ -193,42 +166,19 @@ function plain(v) {
 function elementsTable(_c, d) {
   return [
     h("h3", {}, "Elements"),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "data elements" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["", "index", "expected", "actual", "bits expected", "bits actual", "ulp", "bound"].map((t) =>
-              h("th", { scope: "col" }, t),
-            ),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          d.elements.map((e) =>
-            h(
-              "tr",
-              {},
-              h("td", { class: "dim" }, e.why || ""),
-              h("td", { class: "mono" }, `[${[].concat(e.index).join(", ")}]`),
-              h("td", { class: "mono num" }, figure(e.expected)),
-              h("td", { class: "mono num hot" }, figure(e.actual)),
-              h("td", { class: "mono hex" }, e.expected_hex || ""),
-              h("td", { class: "mono hex" }, hexDiff(e.expected_hex, e.actual_hex)),
-              h("td", { class: "mono num" }, figure(e.ulp)),
-              h("td", { class: "mono num" }, e.bound === undefined || e.bound === null ? "–" : `±${figure(e.bound)}`),
-            ),
-          ),
-        ),
-      ),
+    dataTable(
+      ["", "index", "expected", "actual", "bits expected", "bits actual", "ulp", "bound"],
+      d.elements.map((e) => [
+        cell("dim", e.why || ""),
+        cell("mono", `[${[].concat(e.index).join(", ")}]`),
+        cell("mono num", figure(e.expected)),
+        cell("mono num hot", figure(e.actual)),
+        cell("mono hex", e.expected_hex || ""),
+        cell("mono hex", hexDiff(e.expected_hex, e.actual_hex)),
+        cell("mono num", figure(e.ulp)),
+        cell("mono num", e.bound === undefined || e.bound === null ? "–" : `±${figure(e.bound)}`),
+      ]),
+      "data elements",
     ),
   ];
 }

@@ -159,37 +159,40 @@ class VirtualList {
   }
 }
 
-/** A table of data: the first cell of each row is its head. */
-const dataTable = (heads, rows) =>
-  h(
+/** A cell with a class: ``cell("num", "3")``. */
+const cell = (kind, ...kids) => h("td", { class: kind }, kids);
+
+/**
+ * A table, in a box that scrolls sideways.  The first cell of each row is its head, and every other is text, an element
+ * or a finished ``td``.  Without heads there is no head row.
+ */
+const dataTable = (heads, rows, kind = "data") => {
+  const made = (c, i) => (c instanceof HTMLTableCellElement ? c : i ? h("td", {}, c) : h("th", { scope: "row" }, c));
+  return h(
     "div",
     { class: "scroll" },
     h(
       "table",
-      { class: "data" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          heads.map((t) => h("th", { scope: "col" }, t)),
-        ),
-      ),
+      { class: kind },
+      heads
+        ? h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              heads.map((t) => h("th", { scope: "col" }, t)),
+            ),
+          )
+        : null,
       h(
         "tbody",
         {},
-        rows.map(([head, ...cells]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, head),
-            cells.map((c) => h("td", {}, c)),
-          ),
-        ),
+        rows.map((cells) => h("tr", {}, cells.map(made))),
       ),
     ),
   );
+};
 
 /** What a list that was cut leaves out. */
 const andMore = (n) => (n > 0 ? h("p", { class: "dim" }, `and ${whole(n)} more, in report.json`) : null);

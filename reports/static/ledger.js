@@ -331,10 +331,10 @@ function changes() {
   return { el, update };
 }
 
-// A fold of the changes page, open where it tells something new; cells: of one entry, those from number `numbers` on are numbers.
+// A fold of the changes page, open where it tells something new.  Cells of an entry from number `numbers` on are numbers.
 function changeFold([kind, title, text], head, numbers, list, cells) {
-  const row = (e) =>
-    cells(e).map((x, i) => (i ? h("td", { class: i < numbers ? "" : "num" }, x) : h("th", { scope: "row" }, x)));
+  const row = (e) => cells(e).map((x, i) => (i < numbers ? x : cell("num", x)));
+  const shown = list.slice(0, 500);
   return h(
     "details",
     { class: `card change ${kind}`, open: list.length > 0 && !["still", "not_run"].includes(kind) },
@@ -346,25 +346,7 @@ function changeFold([kind, title, text], head, numbers, list, cells) {
       h("span", { class: "n" }, whole(list.length)),
       h("span", { class: "dim small" }, text),
     ),
-    list.length
-      ? h(
-          "table",
-          { class: "data" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              head.map((x) => h("th", { scope: "col" }, x)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            list.slice(0, 500).map((e) => h("tr", {}, row(e))),
-          ),
-        )
-      : empty("None."),
+    list.length ? dataTable(head, shown.map(row)) : empty("None."),
+    andMore(list.length - shown.length),
   );
 }

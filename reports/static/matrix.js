@@ -85,7 +85,7 @@ function matrix() {
         h("span", { class: r.repeat ? "op dim" : "op" }, r.op),
         h("span", { class: "ver" }, r.version),
       ),
-      columns[r.dialect].map((b) => cell(r, b)),
+      columns[r.dialect].map((b) => backendCell(r, b)),
     );
   }
 
@@ -98,7 +98,7 @@ function matrix() {
     );
   }
 
-  function cell(r, b) {
+  function backendCell(r, b) {
     const own = r.by.get(b);
     if (!own) return h("span", { class: "mcell none", title: `${b}: not run` }, "");
     const t = tally(own);
@@ -222,90 +222,44 @@ function oracles(cells, key) {
         ? `${agreed.length} of the ${plural(took.length, "backend")} that took instances ${took.length === 1 ? "agrees" : "agree"} with the reference${agreed.length < took.length ? "" : " in all that is not listed"}.`
         : "No backend takes it.",
     ),
-    h(
-      "div",
-      { class: "scroll" },
-      h(
-        "table",
-        { class: "cross oracles" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "backend"),
-            columns.map(([name]) => h("th", { scope: "col" }, name)),
-          ),
+    dataTable(
+      ["backend", ...columns.map(([name]) => name)],
+      rows.map(([b, t]) => [
+        h("a", { href: linkTo({ view: "cases", key, backend: b }) }, b),
+        ...columns.map(([name, of]) =>
+          cell(`num${name === "differs" && of(t) ? " bad" : ""}`, of(t) ? whole(of(t)) : "–"),
         ),
-        h(
-          "tbody",
-          {},
-          rows.map(([b, t]) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, h("a", { href: linkTo({ view: "cases", key, backend: b }) }, b)),
-              columns.map(([name, of]) =>
-                h("td", { class: `num${name === "differs" && of(t) ? " bad" : ""}` }, of(t) ? whole(of(t)) : "–"),
-              ),
-            ),
-          ),
-        ),
-      ),
+      ]),
+      "cross oracles",
     ),
   ];
 }
 
 function cross(cells, by, names, key) {
   const backends = D.cube.backends.filter((b) => cells.some((c) => c.backend === b));
-  return h(
-    "div",
-    { class: "scroll" },
-    h(
-      "table",
-      { class: "cross" },
+  const one = (n, b) => {
+    const t = tally(cells.filter((c) => c[by] === n && c.backend === b));
+    const worst = worstOf(t);
+    if (!worst) return cell("none", "");
+    const bad = badOf(t);
+    const text = bad ? `${compact(bad)} / ${compact(ranOf(t))}` : ranOf(t) ? compact(ranOf(t)) : "–";
+    return h(
+      "td",
+      { title: tallyText(t) },
       h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          h("th", { scope: "col" }, by),
-          backends.map((b) => h("th", { scope: "col" }, b)),
-        ),
+        "a",
+        {
+          class: `heat v-${worst}${bad ? " bad" : ""}`,
+          "aria-label": `${by} ${n} on ${b}: ${tallyText(t)}`,
+          href: linkTo({ view: "cases", key, [by]: n, backend: b }),
+        },
+        text,
       ),
-      h(
-        "tbody",
-        {},
-        names.map((n) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, n),
-            backends.map((b) => {
-              const t = tally(cells.filter((c) => c[by] === n && c.backend === b));
-              const worst = worstOf(t);
-              if (!worst) return h("td", { class: "none" }, "");
-              const bad = badOf(t);
-              const text = bad ? `${compact(bad)} / ${compact(ranOf(t))}` : ranOf(t) ? compact(ranOf(t)) : "–";
-              return h(
-                "td",
-                { title: tallyText(t) },
-                h(
-                  "a",
-                  {
-                    class: `heat v-${worst}${bad ? " bad" : ""}`,
-                    "aria-label": `${by} ${n} on ${b}: ${tallyText(t)}`,
-                    href: linkTo({ view: "cases", key, [by]: n, backend: b }),
-                  },
-                  text,
-                ),
-              );
-            }),
-          ),
-        ),
-      ),
-    ),
+    );
+  };
+  return dataTable(
+    [by, ...backends],
+    names.map((n) => [n, ...backends.map((b) => one(n, b))]),
+    "cross",
   );
 }
