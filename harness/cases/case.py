@@ -205,8 +205,8 @@ def draw_case(
             rule = rules[index // INVALID_EVERY % len(rules)]
             try:
                 inst = draw_invalid(v, rule, engine, opset)
-            except Exception as e:  # a breaker that cannot break this draw yields a valid case instead
-                return Case(v, _empty(v, opset), index, draws, f"breaker {rule}: {type(e).__name__}: {e}")
+            except Exception as e:  # a generator that cannot break this draw gives a valid case instead
+                return Case(v, _empty(v, opset), index, draws, f"generator of {rule}: {type(e).__name__}: {e}")
             if inst is None:
                 engine = Prng(start)
     if inst is None:

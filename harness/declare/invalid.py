@@ -48,7 +48,7 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
 
 
 def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | None:
-    """None where the breaker cannot break its rule in this version."""
+    """None where the generator cannot break its rule in this version."""
     return None if values is None else v.instance(d, v.encode(d, values))
 
 
@@ -219,14 +219,14 @@ def _dim_rules(v: OpVersion) -> dict[str, InvalidGenerator]:
     out: dict[str, InvalidGenerator] = {}
     for dim, places in seen.items():
         if len(places) > 1 and not any(t.many for n, _ in places for t in m.tensors[n].tokens[: places[0][1]]):
-            out[f"tied-dim:{dim}"] = _dim_breaker(v, places)
+            out[f"tied-dim:{dim}"] = _invalid_dim(v, places)
     for dim, names in shared.items():
         if len(names) > 1:
-            out[f"broadcast:{dim}"] = _broadcast_breaker(v, names)
+            out[f"broadcast:{dim}"] = _invalid_broadcast(v, names)
     return out
 
 
-def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerator:
+def _invalid_dim(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
         values = v.meaning.derive(d)  # type: ignore[union-attr]
         given = [(n, i) for n, i in places if isinstance(values.get(n), T)]
@@ -240,7 +240,7 @@ def _dim_breaker(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerato
     return fn
 
 
-def _broadcast_breaker(v: OpVersion, names: list[str]) -> InvalidGenerator:
+def _invalid_broadcast(v: OpVersion, names: list[str]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
         values = v.meaning.derive(d)  # type: ignore[union-attr]
         full = max((values[n].shape for n in names if isinstance(values.get(n), T)), key=len, default=())

@@ -200,9 +200,9 @@ class Engine:
                 self._in_time()
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
-            crossed = translate_all(pack.cases, self.infos[h.name])
-            sources = {id(a): c.version.key for c in pack.cases if (a := crossed[0].get(id(c))) is not None}
-            for other in pack.cross(h.name, *crossed):
+            translated = translate_all(pack.cases, self.infos[h.name])
+            sources = {id(a): c.version.key for c in pack.cases if (a := translated[0].get(id(c))) is not None}
+            for other in pack.cross(h.name, *translated):
                 self._send(h, other, sources)
 
     def _send(self, h: BackendHandle, pack: Pack, sources: Mapping[int, str] | None = None) -> set[int]:

@@ -1,7 +1,7 @@
-"""Where along a row of releases something begins to show, and where it ends.
+"""Finds the first and the last release of a row in which something shows.
 
-``ask`` tells of one release: True, it shows; False, it does not; None, that cannot be told (no wheel, or it does not
-take the instance).  What cannot be told is passed over for its nearest neighbour, as ``git bisect skip`` does.
+``ask`` returns for one release: True, it shows; False, it does not; None, unclear (no wheel, or the release does not
+take the instance).  An unclear release is replaced by its nearest neighbour, as ``git bisect skip`` does.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ class Halving(Generic[X]):
         since it is a stretch at the end that does not take an instance."""
         if self.ask(end) is not None:
             return end
-        silent, telling = end, to
-        while abs(telling - silent) > 1:
-            middle = (silent + telling) // 2
+        unclear, clear = end, to
+        while abs(clear - unclear) > 1:
+            middle = (unclear + clear) // 2
             if self.ask(middle) is None:
-                silent = middle
+                unclear = middle
             else:
-                telling = middle
-        return telling
+                clear = middle
+        return clear
 
     def _between(self, good: int, bad: int) -> tuple[int, int]:
         """The two neighbours between which it changes."""

@@ -309,8 +309,8 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
 
 
 def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
-    done = opconform.run("suites.meta.rude_backends:Generous", "--cases", "8", "--out", "out")
-    told = "note: suites.meta.rude_backends:Generous: run returned ['inside'] beside"
+    done = opconform.run("suites.meta.contract_backends:Generous", "--cases", "8", "--out", "out")
+    told = "note: suites.meta.contract_backends:Generous: run returned ['inside'] beside"
     assert done.returncode == 0
     assert told in done.stderr
     again = opconform("report", "out", "--out", "again")
@@ -328,7 +328,7 @@ def test_a_place_that_is_none_is_told_with_what_is_there(opconform: Cli) -> None
 
 
 def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:
-    done = opconform.run("suites.meta.rude_backends:WrongContainer", "--cases", "8", "--out", "out")
+    done = opconform.run("suites.meta.contract_backends:WrongContainer", "--cases", "8", "--out", "out")
     assert done.returncode == 1, done.stderr
     assert "without verdict" in done.stdout, done.stderr
     assert "WrongContainer: run: run returned ndarray, expected a dict" in done.stdout

@@ -53,7 +53,7 @@ def cases():
 @pytest.mark.parametrize("name", RUDE)
 def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
     verdict, message, kind = RUDE[name]
-    with backends.create(f"suites.meta.rude_backends:{name}", deadline=0.2) as handle:
+    with backends.create(f"suites.meta.contract_backends:{name}", deadline=0.2) as handle:
         chosen = cases()[: 2 if name == "Hangs" else CASES]
         judged = list(Engine([handle], wanted=None).judge(chosen))  # as in a replay, where claims are not held
     assert len(judged) == len(chosen)
@@ -67,14 +67,14 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
 
 
 def test_what_a_plug_in_does_not_claim_is_not_asked():
-    with backends.create("suites.meta.rude_backends:Narrow") as handle:
+    with backends.create("suites.meta.contract_backends:Narrow") as handle:
         assert list(Engine([handle]).judge(cases())) == []
-    with backends.create("suites.meta.rude_backends:Wide") as handle:
+    with backends.create("suites.meta.contract_backends:Wide") as handle:
         assert len(list(Engine([handle]).judge(cases()))) == CASES
 
 
 def test_words_of_a_backend_are_one_line_and_rule_no_terminal():
-    with backends.create("suites.meta.rude_backends:Loud") as handle:
+    with backends.create("suites.meta.contract_backends:Loud") as handle:
         (judged,) = Engine([handle]).judge(cases()[:1])
         text = paragraph(record(judged, {}))
     assert "\n  load: first line \\x1b[31msecond line\\x1b[0m\\x00 third\n" in text
@@ -85,7 +85,7 @@ def test_what_makes_no_claim_about_invalid_models_is_not_asked_for_them():
     v = toy.versions["toy/Add/1"]
     drawn = (draw_case(v, v.opsets[-1], 0, i) for i in range(64))
     invalid = [c for c in drawn if c.inst.rule is not None]
-    with backends.create("suites.meta.rude_backends:Trusting") as handle:
+    with backends.create("suites.meta.contract_backends:Trusting") as handle:
         found = list(Engine([handle]).judge(invalid))
     assert invalid
     assert found == []  # `validates` is a claim: what is not claimed is not asked
