@@ -2,15 +2,15 @@
 
 A cause is what one change would settle.  Each failure has several candidates:
 
-* the words of a refusal or a crash, without names and numbers (``pattern_of``)
+* the words of a rejection or a crash, without names and numbers (``pattern_of``)
 * what is wrong about a result: its type, its rank, its extents, or the pattern of its wrong elements
-* a fact about the instance, whatever operand it is about, such as "a constant in int32_data", for those kinds of
-  failure of which most have it, more than chance would give
+* a fact about the instance without the name of its operand, such as "a constant in int32_data", if most failures of
+  some kinds have it and chance does not explain that
 * the op with the kind of difference
 
-The candidate that settles most is a cause; its failures are set aside, and the rest is searched again.  Crashes come
-first, then silent wrong values, then refusals, then what is accepted against a rule.  Numbers are estimates where only
-some failures were recorded.
+The candidate that settles most failures is a cause.  Its failures are set aside, and the rest is searched again.
+Crashes come first, then silent wrong values, then rejections, then invalid instances that were accepted.  Numbers are
+estimates if only some failures were recorded.
 """
 
 from __future__ import annotations
@@ -73,9 +73,11 @@ def find_causes(
     cube: Counter[tuple[str, Any, str, str, str]],
     coverage: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Causes, by class and size.  Each: backend, class, kind, text, failed (failures that it would settle), ops,
-    verdict, cases (numbers of some that show it, in ``cases``), clusters (numbers of those that it has failures of),
-    first (is it one of the largest, to be told first?), share (of all failures)."""
+    """Causes, by class and size.  Each has backend, class, kind, text, ops, verdict, and
+
+    failed: failures that it would settle.  share: of all failures.  first: whether it is one of the largest.
+    cases: numbers of some cases that show it, in ``cases``.  clusters: numbers of the clusters with its failures.
+    """
     counts = Counts(cube, coverage)
     by_group: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     every = list(cases)

@@ -1,17 +1,20 @@
-"""Which fact about an instance separates the failing from the passing ones?
+"""Finds the fact about an instance that separates the failing from the passing ones.
 
-For each (op version, backend, verdict) with failures: every fact of ``harness.core.features`` is scored by
-Youden's J = share of the failures that have it - share of the passing instances that have it.  The best fact
-names a cluster, its failures are set aside, and the rest is searched again, so that two defects of one op
-come out as two.  A fact counts only if chance would hardly make any of those tried look that good, so a failure or two
-of many instances name none.  What is left of several op versions with the same kind of failure is searched once more
-together.
+The facts are those of ``harness.core.features``.  For each (op version, backend, verdict) with failures, every fact has
+a score, Youden's J: its share among the failures minus its share among the passing instances.  The best fact names a
+cluster.  Its failures are set aside, and the rest is searched again, so two defects of one op become two clusters.  A
+fact counts only if chance alone would hardly give one of those tried such a score; a failure or two of many instances
+name none.  Remaining failures of the same kind in several op versions are searched once more together.
 
-Where the numbers come from: failures from case records, scaled to the tallies where only some were recorded;
-instances per dtype and opset from the batch tallies; instances per other fact, and the share of instances that break
-a rule on purpose, from the ``cover`` of the batches, which counts the instances drawn, whichever backend ran them (for
-long runs a sample of them).  Valid instances are compared with valid ones, broken ones with broken ones.  A fact that
-was never counted cannot separate anything; then the cluster only tells what its failures have in common.
+The numbers come from these records:
+
+* failures: from case records, scaled to the tallies if only some were recorded
+* instances of each dtype and opset: from the tallies of the batches
+* instances of any other fact, and the share of invalid instances: from the ``cover`` of the batches, which counts drawn
+  instances for all backends together (in long runs a sample of them)
+
+Valid instances are compared with valid ones, invalid ones with invalid ones.  A fact that was never counted separates
+nothing; then the cluster states only what its failures have in common.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is new and what is gone between two runs.
 
-Random runs rarely draw the same instances, so two runs are compared by what failed (op version, backend,
-verdict) and by its cause (``reports.news``), not by which instance showed it; instances that are in both are matched by
-their id as well.  A failure that is missing because the other run never got there is *not run*, never *gone*.
+Random runs rarely draw the same instances.  So two runs are compared by what failed (op version, backend, verdict) and
+by its cause (``reports.news``), not by instance.  Instances that are in both runs are also matched by their id.  A
+failure that is missing because the other run never reached it is *not run*, never *gone*.
 """
 
 from __future__ import annotations
@@ -18,22 +18,26 @@ TRIED = 4  # instances of a type that a backend called unsupported, all of them,
 
 
 def compare(new: Summary, old: Summary) -> dict[str, Any]:
-    """new, gone: failures of one run only, where both ran that op version on that backend.  still: in both.  seldom:
-    failures of the new run alone whose cause is new too, but too rare for the old run to have shown it.  not_run:
-    failures of the old run that the new one did not run; first_run: the other way round.
+    """Failures that are new, gone or in both runs.
+
+    new, gone: failures of one run only, where both ran that op version on that backend.
+    still: failures of both.
+    seldom: failures of the new run only, with a new cause, but so rare that the old run need not have shown them.
+    not_run: failures of the old run that the new one did not run.
+    first_run: failures of the new run that the old one did not run.
 
     Each entry: key, backend, verdict, n and of (failures and judged outcomes now), was and was_of (before).
     Marks each case of ``new`` with ``baseline``: "new", "same" (that instance failed before) or "kind"
     (others did).
 
     listed_new, listed_gone: known differences and ambiguities that a backend shows in one run only, although both
-    asked it for one of the op versions concerned.  Each: id, backend, verdict, reason, clause, keys (op versions).
-    taken, dropped: element types of op versions that a backend took in one run only, though the other tried them at
-    least ``TRIED`` times.  Each: key, backend, dtypes.
+    ran one of their op versions on it.  Each: id, backend, verdict, reason, clause, keys (op versions).
+    taken, dropped: element types of op versions that a backend took in one run only, although the other run tried
+    them at least ``TRIED`` times.  Each: key, backend, dtypes.
 
     notes: sentences about the records themselves, "now" and "before".
-    processor: what the processors of one run alone offered to the backends, "now" and "before": kernels are chosen by
-    it, so that it may be why something is new.
+    processor: features of the processors of one run only, "now" and "before".  Runtimes choose kernels by them, so they
+    may be the reason of a new failure.
     """
     bad_new, ran_new = _tables(new)
     bad_old, ran_old = _tables(old)

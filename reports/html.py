@@ -1,8 +1,8 @@
-"""The page: one HTML file that holds its data, style and script, and asks nothing of any network.
+"""The page: one HTML file with its data, style and script, which loads nothing from a network.
 
-The data is gzipped JSON in base64 (5,000 mismatches are some 20 MB of JSON, 1 MB packed).  The content
-security policy forbids every request and every script and style but the two in the file, which it names by
-their hashes; the script puts text into the page as text only, so no message of a backend can become markup.
+The data is gzipped JSON in base64 (5,000 mismatches are some 20 MB of JSON, 1 MB packed).  The content security policy
+forbids every request.  It also forbids every script and style except the two in the file, which it names by their
+hashes.  The script sets text as text only, so no message of a backend can become markup.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """What is new between two runs, matched by cause.
 
-Two runs with one seed have the same instances: whatever fails only now is new.  With another seed rare failures come
-and go by chance, and so do the op versions that show a defect.  Then a failure is new only if
+Two runs with one seed have the same instances, so whatever fails only now is new.  With another seed, rare failures and
+the op versions that show a defect change by chance.  Then a failure is new only if
 
-* nothing with the same cause failed before: the same words of a refusal or a crash in any op, the same wrong result in
-  any op, else the same kind of difference in the same op; and
-* the older run would have shown it: had it the same rate there, chance would seldom leave it out.
+* nothing with the same cause failed before: the same words of a rejection or a crash in any op, the same wrong result
+  in any op, or otherwise the same kind of difference in the same op; and
+* the older run would have shown it: at the same rate, chance would seldom leave it out.
 
-What is rarer than that is told apart, as seldom.
+A failure that is rarer than that is listed apart, as seldom.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Records of one or many runs -> one summary that every page is made from.
+"""Records of one or many runs -> one summary, from which every page is made.
 
-Files are streamed; what is kept is one counter per (op version, opset, backend, dtype, verdict), the case
-records of everything that did not agree (up to a limit that is told), and the sums of the rest.
+Files are streamed.  The summary keeps one counter for each (op version, opset, backend, dtype, verdict), and the case
+records of everything that did not agree.  Beyond a limit, which the page states, it only counts them.
 """
 
 from __future__ import annotations
@@ -35,18 +35,21 @@ Named = tuple[str, str]  # backend and its version
 
 @dataclass
 class Summary:
-    """What the pages are made from; ``to_json`` is also the JSON report.
+    """The facts from which the pages are made; ``to_json`` is also the JSON report.
 
-    cube: (key, opset, backend, dtype, verdict) -> number of outcomes.  elements: key -> backend -> elements that were
-    not judged, all elements, answers to valid instances that were compared, those of them that say too little.  paths:
-    key -> backend -> what computed an instance -> number of instances, of those that were asked.  labels:
-    how often an instance with a label of its dialect took which kind of path.  cases:
-    kept case records, each with a ``cluster_index`` or None.  omitted: (key, backend, verdict) -> case records beyond
-    the limits. beside: of backends that gave more than they were asked for, what their authors should know. notes:
-    sentences about the records themselves (cut short, repeated, interrupted).  gaps: the most frequent reasons why
-    outcomes are unsupported.  unasked: key -> backend -> element type -> why a case was not asked -> number of cases.
-    causes: see ``reports.causes``.  cut: was a
-    run ended by the clock while instances were under way?"""
+    cube: (key, opset, backend, dtype, verdict) -> number of outcomes.
+    cases: case records that were kept, each with a ``cluster_index`` or None.
+    omitted: (key, backend, verdict) -> number of case records beyond the limits.
+    elements: key -> backend -> four numbers: elements that were not judged, all elements, answers to valid instances
+    that were compared, and uninformative ones among them.
+    paths: key -> backend -> path -> number of instances, among those whose path was requested.
+    labels: how often an instance with a label of its dialect took each kind of path.
+    unasked: key -> backend -> element type -> why a case did not run -> number of cases.
+    beside: backend -> a sentence for its author about surplus outputs.
+    notes: sentences about the records themselves (cut short, repeated, interrupted).
+    gaps: the most frequent reasons for unsupported outcomes.
+    causes: see ``reports.causes``.
+    cut: whether the time limit ended a run before all instances had an outcome."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Backends: one file per runtime, the worker process they run in, and the pool that feeds it.
+"""Backends: one file for each runtime, and the registry.
 
-How to write one.  A backend is a class; inside the worker process it gets bytes and arrays and nothing of
-ours::
+How to write one.  A backend is a class.  It runs in the worker process, where it gets bytes and arrays and imports
+nothing of opconform::
 
     class MyRuntime:
         name = "my-runtime"
@@ -16,25 +16,30 @@ ours::
         def run(self, handle, inputs):          # {input name: array} -> {output name: array}
             return handle(**inputs)
 
-* Raise anything in ``load`` or ``run`` to reject; raise an exception class called ``Unsupported`` for a gap
-  that you declare (an op, a dtype, a newer opset): it is counted as coverage, not as a failure.
-* ``harness.workers.protocol.Backend`` (``opconform.Backend``) is the type of such a class and describes the optional
-  attributes: ``pack`` (how many instances side by side in one model pay best), ``isolate_dtypes`` (element types that
-  go in models of their own), ``family`` (what it has in common with backends that share its code), ``recycle`` (models
-  after which its process gives way to a fresh one), ``forks``, ``acc`` and ``flushes`` (its arithmetic),
-  ``unused`` (what of the processor it has no kernels for), ``info()``.  ``harness.workers.info`` checks them when the
-  worker process starts.
-* Types NumPy lacks arrive as ml_dtypes arrays, or, where that package is missing, as raw integers with a
-  ``tag``; ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
-* An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype,
-  shape)`` when the backend infers types but computes no values.
-* ``info()`` may say ``target_dialect: <dialect>``: instances of ``formats`` are then said in that dialect before the
-  backend gets them (``harness.engine.cross_dialect``), and ``known_as: <name>``: under which its differences are
-  listed there.
-* Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords it is
-  created with.
+* To reject a model or its inputs, raise any exception in ``load`` or ``run``.
+* For a gap that you declare (an op, a dtype, a newer opset), raise an exception whose class is called ``Unsupported``.
+  It counts as coverage and not as a failure.
+* ``harness.workers.protocol.Backend`` (``opconform.Backend``) is the type of such a class.  ``harness.workers.info``
+  checks the optional attributes when the worker process starts:
 
-Use it by ``--backend module:Class``, or register an entry point in the group ``opconform.backends``.
+  * ``pack``: how many instances share a model
+  * ``isolate_dtypes``: element types whose instances go into models of their own
+  * ``family``: a name shared by backends that share code
+  * ``recycle``: number of models after which a fresh process takes over; ``forks``: whether the process may fork
+  * ``acc``, ``flushes``: what its arithmetic does
+  * ``unused``: features of the processor for which it has no kernels
+  * ``info()``: anything else
+
+* Types that NumPy lacks arrive as ml_dtypes arrays.  Without that package they arrive as raw integers with a ``tag``.
+  ``opconform_worker.dtype_name(a)``, ``raw(a)`` and ``from_raw(a, name)`` hide the difference.
+* An output may be an array, None (not produced), a list (sequence), a dict (map), or ``TypeOnly(dtype, shape)`` if the
+  backend infers types but computes no values.
+* If ``info()`` has ``target_dialect: <dialect>``, instances of ``formats`` are translated into that dialect before the
+  backend gets them (``harness.engine.cross_dialect``).  ``known_as: <name>`` is the name under which known differences
+  of that dialect list the backend.
+* Several names may share a class: ``registry.BUILTIN`` gives each name its class and the keywords that create it.
+
+Use it with ``--backend module:Class``, or register an entry point in the group ``opconform.backends``.
 """
 
 import sys

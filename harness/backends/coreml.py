@@ -1,13 +1,13 @@
 """Core ML on macOS: MIL programs and NeuralNetwork specs through ``MLModel.predict``.
 
-A process per compute unit (``units``), never forked: Objective-C does not survive it.  ``precision="f16"`` casts
-the program first.  A scalar output comes back with shape (1,), an f16 one as f32: both are put right here.
-States are written before and read after a prediction.
+Each compute unit (``units``) has a process of its own.  The process is never forked, since Objective-C does not survive
+a fork.  ``precision="f16"`` casts the program first.  Core ML returns a scalar output with shape (1,) and an f16 output
+as f32; this file restores both.  It writes states before a prediction and reads them after it.
 
-``record=path`` writes every load and prediction to a tape, one JSON line each, under a key made of the spec's
-bytes, the weights, the compute unit, the inputs and the state's history.  ``replay=path`` answers from such a
-tape through the same ``MLModel`` code, on any system; a key that is not on it is an error, so that a changed
-exporter is noticed.
+``record=path`` writes every load and prediction to a tape, one JSON line each.  The key of a line is made of the bytes
+of the spec, the weights, the compute unit, the inputs and the history of the state.  ``replay=path`` answers from such
+a tape through the same ``MLModel`` code, on any system.  A key that the tape lacks is an error, so a changed exporter
+is noticed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """coremltools' lowering of MIL to a NeuralNetwork, which the interpreter of the dialect ``nn`` executes.
 
-This file runs inside a worker, as ``coremltools_mil.py`` beside it does.
+This file runs in a worker process, as ``coremltools_mil.py`` does.
 """
 
 from __future__ import annotations

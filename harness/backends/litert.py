@@ -1,9 +1,9 @@
 """LiteRT (``ai-edge-litert``, or ``tflite-runtime`` in an environment of its own): reference kernels, optimised
 kernels, XNNPACK.
 
-One interpreter per model, many sets of values through it.  XNNPACK counts only where the delegate has really taken what
-computes the outputs; everything else is said to be unsupported, since the optimised kernels would answer instead.
-Uninitialised memory shows because workers fill it with a pattern (``harness.workers.unwritten``).
+Each model has one interpreter, which runs many sets of values.  An answer of XNNPACK counts only where the delegate has
+taken the nodes that compute the outputs.  Everything else is unsupported, since the optimised kernels would answer
+instead.  Uninitialised memory shows, because workers fill it with a pattern (``harness.workers.unwritten``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The reference as a backend: the model is parsed again and run by the whole-model interpreter.
+"""The reference as a backend: it parses the model again and runs it in the whole-model interpreter.
 
-It shares the kernels with the expected values, so agreement says that builder, parser and interpreter keep the
-meaning; the kernels themselves are judged against definition loops and multi-precision arithmetic in the tests.
+The expected values come from the same kernels.  So agreement shows that builder, parser and interpreter keep the
+meaning.  The tests check the kernels themselves, against loops that follow the definition and against multi-precision
+arithmetic.
 """
 
 from __future__ import annotations

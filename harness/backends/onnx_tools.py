@@ -1,8 +1,8 @@
-"""The tools of the onnx package as subjects: shape inference, and the version converter up and down.
+"""The tools of the onnx package as backends: shape inference, and the version converter up and down.
 
-They are judged on the same instances as runtimes.  Shape inference gives types alone; a converted model is run by our
-own interpreter, so that a difference is the conversion's.  Neither is a validator: what they make of an invalid model
-is no verdict (``info`` says so).
+They are judged on the same instances as runtimes.  Shape inference gives types alone.  The reference interpreter runs a
+converted model, so a difference comes from the conversion.  Neither tool validates models, so an invalid instance gets
+no verdict (``validates`` in ``info``).
 """
 
 from __future__ import annotations

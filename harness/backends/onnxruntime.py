@@ -1,8 +1,8 @@
 """ONNX Runtime on the CPU, at three optimisation levels.
 
-Runs inside a worker.  Sessions are made by the extension's own constructor where it still has the form known here (half
-the price of the public class), else by the public one.  Types that the Python binding refuses (bf16, float8, int4) go
-through OrtValues over raw bytes; int4 is packed two per byte there.
+This file runs in a worker process.  It creates a session with the constructor of the extension module where that
+constructor has a known form, at half the cost of the public class.  Otherwise it uses the public class.  Types that the
+Python binding rejects (bf16, float8, int4) go through OrtValues over raw bytes, with two int4 elements in a byte.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""OpenVINO on the CPU: reads ONNX and TFLite models.  An extra (``pip install 'opconform[openvino]'``), run when asked
-for by name.
+"""OpenVINO on the CPU: reads ONNX and TFLite models.  It is an extra
+(``pip install 'opconform[openvino]'``) and runs on request only.
 
-Runs inside a worker.  Inference is asked for in f32, in accuracy mode, on one thread, with subnormals kept.  What the
-CPU plug-in cannot hold is its declared gap ("CPU Device: Supported Inference Data Types": floats up to f32, integers up
-to i32, wider ones are converted): models with 64-bit floats, and integers beyond 32 bits, are unsupported here.
+This file runs in a worker process.  It requests inference in f32, in accuracy mode, on one thread, with subnormals
+kept.  The CPU plug-in converts wider types to f32 and i32 ("CPU Device: Supported Inference Data Types").  So models
+with 64-bit floats, and integers beyond 32 bits, are unsupported.
 
-A compiled model lives as long as its process: 2026.4.1 ends the process in a later model's inference, whatever its ops,
-once one that was inferred has been released (Squeeze of f16, released, then Squeeze of f32; kept, all is well).  Each
-holds threads, so a process serves few.
+A compiled model stays alive as long as its process.  In 2026.4.1, once a compiled model has run and been released, a
+later model can end the process, whatever its ops.  Example: Squeeze of f16, released, then Squeeze of f32.  Each model
+holds threads, so a process serves few models.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The runs of an instance: one loaded model asked again, with other data or at other extents.
+"""The runs of an instance: one loaded model runs several times, with other data or at other extents.
 
-What a runtime keeps from one run to the next (buffers, plans, weights packed for the extents that it met first) is a
-place where it goes wrong, and one run per model never sees it.  So an instance may name further runs (``reruns``), and
-a run may ask for more data draws than that: the runs are then taken in turn, each with data of its own.
+A runtime keeps buffers, plans, and weights packed for the extents of the first run.  Defects there do not show in the
+first run of a model.  So an instance may name further runs (``reruns``).  If more data draws are
+requested than an instance has runs, its runs repeat in turn, each with data of its own.
 """
 
 from __future__ import annotations

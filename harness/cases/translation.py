@@ -1,9 +1,9 @@
-"""An instance of one dialect said in another, where both mean the same.
+"""Translates an instance of one dialect into another, where both mean the same.
 
-Two op versions share a meaning when their entries name the same ``Semantics``.  An instance is then decoded to what the
-meaning takes, written down by the other entry's codecs, and read back: only if that gives the same tensors and
-parameters, bit for bit, and the same output types, has the instance been said in the other dialect.  Its reference
-result, and the bound on it, stay those of the original.
+Two op versions share a meaning if their entries name the same ``Semantics``.  The codecs of the first entry decode the
+instance, the codecs of the other entry encode it, and the result is decoded again.  The translation counts only if this
+gives the same tensors and parameters bit for bit, and the same output types.  Reference result and bound stay those of
+the original instance.
 """
 
 from __future__ import annotations

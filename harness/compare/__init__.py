@@ -1,7 +1,8 @@
-"""Is what a backend gave within what a correct implementation may give?
+"""Compares what a backend returned with what a correct implementation may return.
 
-``judge(expected, outcome)`` -> ``Judgement``: shape and type before values, special values before tolerances, integers
-never as floats, and the costly exact scale of an error bound only where the cheap one does not already pass.
+``judge(expected, outcome)`` returns a ``Judgement``.  It compares shape and type before values, and special values
+before tolerances.  It compares integers as integers.  It computes the costly exact scale of an error bound only where
+the cheap bound does not pass.
 """
 
 from harness.compare.blame import Blame, blame, groups

@@ -1,21 +1,21 @@
 """How far rounding may move the values of a graph: a running error bound, node by node.
 
-A node's result is off by what it rounds itself and by what its inputs were off:
+The error of a node's result has two parts: what the node rounds itself, and the errors of its inputs:
 
     bound(y) = local(y) + sum over inputs x of |df/dx| bound(x)
 
-``local`` is half an ulp of the output's type for an implementation that computes wide and rounds once, as the reference
-does, or with ``acc`` the node's own tolerance under that accumulation type.  The second part is found by evaluating
-the node's meaning in f64 around its inputs, in the way that its tolerance permits:
+``local`` is half an ulp of the output's type if the implementation computes wide and rounds once, as the reference
+does.  With ``acc`` it is the node's own tolerance under that accumulation type.  For the second part, the node's
+meaning is evaluated in f64 around its inputs, in the way that its tolerance permits:
 
     exact, rounded      each element depends on one element of an input, or selects among several: all up, all down
     accumulates         sums of products: f(|x| + bound) - f(|x|), term by term the largest change there can be
     the others          one element at a time, the changes added up (first order)
 
-A node with blocks (a loop, a branch) is refused: what is rounded inside it is not followed.
+A node with blocks (a loop, a branch) is rejected, since the roundings inside it are not followed.
 
-At a value that is ``given`` the bound starts anew from zero: what comes behind is judged on the given value.  So bounds
-stay sharp at any depth, and an element out of bounds is the fault of the nodes since the last given values.
+At a value that is ``given`` the bound starts again from zero, and later nodes are judged on the given value.  So bounds
+stay sharp at any depth.  An element out of bounds is the fault of the nodes after the last given values.
 
 Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.3 (running error analysis).
 """

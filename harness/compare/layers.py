@@ -1,17 +1,17 @@
-"""Two runs of one network, layer by layer: which is the first layer that leaves its bound?
+"""Compares two runs of one network layer by layer, and finds the first layer that leaves its bound.
 
-``first_out_of_bounds(layers)`` takes the layers in the order in which they are computed.  A layer may be off by its own
-error (roundings made inside it) and by what came in with its inputs; the second share is best known exactly, by running
-the expected layer once more on the inputs that the tested run gave it:
+``first_out_of_bounds(layers)`` takes the layers in the order of computation.  The error of a layer has two parts: the
+roundings inside it, and the errors of its inputs.  To separate them, the expected layer runs once more on the inputs of
+the tested run:
 
     expected(x)          the source's value of the layer, from the source's own inputs
     expected(x')         the same layer of the source on the tested run's inputs x'   -> ``Layer.fed``
     got                  the tested run's value
-    carried = |expected(x') - expected(x)|        what earlier layers are to blame for
-    own     = |got - expected(x')| <= bound       what this layer is to blame for
+    carried = |expected(x') - expected(x)|        the part of earlier layers
+    own     = |got - expected(x')| <= bound       the part of this layer
 
-So a fault is blamed on the layer that has it: the ones behind are judged on the inputs that they got, and an error that
-grows on its way is not held against them.  ``harness.compare.error_propagation`` derives bounds for values of a graph.
+So a fault is attributed to the layer that has it.  Later layers are judged on the inputs that they got, so an error
+that grows does not count against them.  ``harness.compare.error_propagation`` derives bounds for values of a graph.
 """
 
 from __future__ import annotations

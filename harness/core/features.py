@@ -1,7 +1,8 @@
-"""Yes/no facts about an instance, in words: what coverage counts and what failure clusters are explained by.
+"""Yes/no facts about an instance, in words: coverage counts them, and failure clusters are explained by them.
 
-Both sides must use the same words, so they live here: the engine counts them over all instances (the
-``choices`` in the ``cover`` of a batch), the reports look for the one that separates failing from passing instances.
+The engine and the reports must use the same words, so the words are defined here.  The engine counts facts over all
+instances (the ``choices`` in the ``cover`` of a batch).  The reports look for the fact that best separates failing
+instances from passing ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The forms of what is read from JSON, and how a value is held against one.
+"""Compares a value that was read from JSON with its form.
 
-A form is a function of a value: None where the value has that form, else what was expected and what came, with the
-place of it.  ``harness.core.forms`` lists the forms of instances and records.
+A form is a function of a value.  It returns None if the value has that form, otherwise the place, what was expected,
+and what was found.  ``harness.core.forms`` lists the forms of instances and records.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The forms of an instance and of each kind of record, as they stand in files: the one place that says what a field is.
+"""The forms of an instance and of each kind of record in files: the one definition of each field.
 
-Both readers of records (``harness.session.record_writer``, ``reports.records``) and ``Instance.from_json`` hold what
-they read against these, before anything else looks at it.  A record may have fields that are not listed; an instance
-may not.
+Both readers of records (``harness.session.record_writer``, ``reports.records``) and ``Instance.from_json`` check what
+they read against these forms first.  A record may have fields that are not listed; an instance may not.
 """
 
 from __future__ import annotations

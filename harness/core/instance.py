@@ -1,7 +1,7 @@
 """An instance: one op at one version with concrete attributes, shapes, types and data, as plain data.
 
-An instance speaks the *dialect's own spelling*: slot and attribute names are the dialect's.  It serialises to one line
-of JSON, its content hash is its id, and alone it is enough to replay on any machine.
+Slot and attribute names are those of the dialect.  An instance is one line of JSON, and its id is a hash of its
+content.  An instance is enough to replay a case on any machine.
 """
 
 from __future__ import annotations

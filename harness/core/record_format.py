@@ -1,6 +1,6 @@
-"""The format of record files, and how records of an older format are read.
+"""The format of record files, and the reader of older formats.
 
-Format 2 (November 2026) differs from format 1 in words alone: verdicts, fields and names of backends that were renamed.
+Format 2 (November 2026) renamed some verdicts, fields and backends of format 1, and changed nothing else.
 ``Upgrade`` takes the records of one file in order, and gives each in the current format.
 """
 

@@ -1,9 +1,9 @@
 """Annotations of a meaning, in the form of jaxtyping: ``Float[Array, "n c *s"]``, ``Each[Ints, "s", 1, 3]``.
 
-First comes the type of the value that the function gets; a type checker reads nothing else, since to it each kind is
-``typing.Annotated``.  Then comes what the harness reads: the shape pattern of a tensor (grammar: ``core/dims.py``), or
-the domain of a parameter (``declare/params.py``).  A kind without a domain is written as its name alone (``Flag``).  A
-domain with keywords is written ``Annotated[float, Real(0.0, 2.0, also=(1.0,))]``.
+First comes the type of the value that the function gets.  A type checker reads nothing else, since each kind is
+``typing.Annotated`` to it.  Then comes what the harness reads: the shape pattern of a tensor (grammar:
+``core/dims.py``), or the domain of a parameter (``declare/params.py``).  A kind without a domain is written as its name
+alone (``Flag``).  A domain with keywords is written ``Annotated[float, Real(0.0, 2.0, also=(1.0,))]``.
 """
 
 from __future__ import annotations

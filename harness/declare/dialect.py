@@ -1,6 +1,6 @@
-"""A dialect: its schema, its entries, and what the harness asks of it.
+"""A dialect: its schema, its entries, and the hooks that the harness calls.
 
-``suites/<dialect>/__init__.py`` makes one object of a subclass named ``dialect``; the harness finds it by entry point.
+``suites/<dialect>/__init__.py`` makes one object of a subclass, named ``dialect``; the harness finds it by entry point.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One line of a dialect: ``op(name, meaning, Spelling(...), Sampling(...), Checks(...), since=, until=, **names)``.
 
-Most lines need a name, a meaning and some names.  What else a line says stands in the group that it belongs to: how the
-dialect writes the op (``Spelling``), what is drawn (``Sampling``), what the op set and the reference say of it
-(``Checks``).  An op that is no function of tensors has an ``Evaluation`` in place of a meaning.
+Most lines need a name, a meaning and some names.  Everything else belongs to one of three groups: how the dialect
+writes the op (``Spelling``), what is drawn (``Sampling``), what the op set and the reference state (``Checks``).  An op
+that is no function of tensors has an ``Evaluation`` in place of a meaning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parameters of a meaning: each kind knows how to draw a value, how to read one from a model, and what it forbids."""
+"""Parameters of a meaning: each kind draws a value, reads one from a model, and states what is forbidden."""
 
 from __future__ import annotations
 

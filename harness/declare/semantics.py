@@ -1,7 +1,7 @@
 """How a meaning is declared: one annotated Python function over native kernels.
 
-The annotations say which tensors it takes (shapes by the grammar of ``dims``), which parameters, and what comes out;
-everything else (instances, invalid instances, shapes, bounds) is derived from them.
+The annotations state the tensors (shapes by the grammar of ``dims``), the parameters and the result.  Everything else
+(instances, invalid instances, shapes, bounds) is derived from them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Does an instance fit the facts of its op version?
+"""Checks an instance that no generator drew against the facts of its op version.
 
-What a generator draws does; what somebody has written or edited need not, and no backend that refuses it is to blame.
-What breaks a rule on purpose is not asked, nor what only the reference can tell (shapes, values): it refuses by itself.
+A drawn instance is valid by construction.  An instance that somebody has written or edited may be invalid, and then a
+backend that rejects it is right.  Instances that break a rule on purpose are not checked.  What only the reference can
+decide (shapes, values) is not checked here, since the reference rejects such an instance itself.
 """
 
 from __future__ import annotations

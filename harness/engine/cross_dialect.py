@@ -1,8 +1,8 @@
-"""Cases put to a backend of another dialect: the same meaning asked of somebody else.
+"""Runs cases on a backend of another dialect.
 
-A backend whose ``info`` says ``target_dialect: <dialect>`` takes instances of its ``formats`` said in that dialect (see
-``harness.cases.translation``).  The verdict is on the original instance, under the original's bound.  What the other
-dialect lists of its runtime (``info["known_as"]``: its name there) explains a difference here too.
+A backend whose ``info`` has ``target_dialect: <dialect>`` gets instances of its ``formats``, translated into that
+dialect (``harness.cases.translation``).  The verdict is on the original instance, under the original bound.  The other
+dialect may list differences of this runtime under the name ``info["known_as"]``; they explain a difference here too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""A model that was refused, or ended its process, although each of its instances passes alone, is asked again in a
-fresh process: the fewest instances that fail together are a true difference.  Where a fresh process survives it, the
-models that the first one had served last go before it: a true difference that takes those, or ``flaky``.
+"""Finds out why a model fails although each of its instances passes alone.
+
+The model was rejected, or ended its process.  It runs again in a fresh process.  If it fails there, the fewest
+instances that fail together are a true difference.  If it passes, the models that the first process had served last run
+before it.  If it fails then, that is a true difference that needs those models; otherwise the verdict is ``flaky``.
 """
 
 from __future__ import annotations

@@ -1,28 +1,26 @@
-"""What a backend makes of an op version and its types: learnt from its answers, so that packs seldom fail.
+"""What a run has learnt about the op versions and types that a backend takes, so that few packs fail.
 
-One refused instance fails the model that it shares, and finding it takes several models more; one that ends the process
-costs a fork besides.  So a case travels alone where that is likely, and some cases are not asked at all:
+One rejected instance fails the model that it shares, and several more models are needed to find it.  One that ends the
+process also costs a fork.  So a case that will probably fail runs alone, and some cases are not run:
 
-* A combination of op version and types goes alone until it has passed once, or, where all of its types passed in others
-  and few combinations of that op version were unsupported, from the first.
-* One that was unsupported ``GAP`` times and never passed is asked only once in ``ASK_AGAIN`` cases; so is each
-  with a type that, of this op version, was unsupported ``LACK`` times and never passed in any combination.
-* One with a trait (``harness.cases.traits``) with which no instance was taken, although ``SURE_OF_TRAIT`` were to be
-  expected if it had no part in it, is asked only once in ``ASK_UNTAKEN`` cases; so is each at an opset where none of
-  an op version was taken.  Traits are counted where some of the first 16 cases were unsupported, up to case 128.
-* One that is refused or unsupported now and then goes alone while that happens more often than once in ``SELDOM``
-  cases.
-* A case that a listed difference says may damage the process, whatever it answers, gets a process of its own.
-* A case that a listed difference (or the op version's own ambiguity) says will be refused goes alone and counts for
-  nothing in that rate.  Once that has come true again and again it is asked only now and then, the less if it ends the
-  process.
-* A case that a listed difference says goes wrong beside others goes alone.
-* A case that breaks a rule is asked only now and then, where breaking that rule of that op version has ended the
-  process as listed again and again.
+* A combination of op version and types runs alone until it has passed once.  It may share a model from the first case
+  if all of its types passed in other combinations and few combinations of that op version were unsupported.
+* A combination that was unsupported ``GAP`` times and never passed runs in one of ``ASK_AGAIN`` cases.
+* So does a type that was unsupported ``LACK`` times in an op version and never passed in any combination.
+* A trait (``harness.cases.traits``) may be one with which no instance passed, although chance would have let
+  ``SURE_OF_TRAIT`` of them pass.  Cases with it run one in ``ASK_UNTAKEN``.  So do cases at an opset at which no
+  instance of an op version passed.  Traits are counted up to case 128, if some of the first 16 cases were unsupported.
+* A combination that is sometimes rejected or unsupported runs alone while that happens more often than once in
+  ``SELDOM`` cases.
+* If a known difference says that a case may damage its process, the case gets a process of its own.
+* If a known difference or an ambiguity says that a case will be rejected, the case runs alone and does not count in
+  that rate.  Once this has happened many times, such cases run rarely, and more rarely if they end the process.
+* If a known difference says that a case fails next to other instances, the case runs alone.
+* An invalid instance runs rarely if breaking that rule of that op version has ended the process many times, as listed.
 
-What was learnt is checked again with the cases that are still asked, so that a mended runtime is seen.  Each op version
-learns from its own cases, stage by stage (``harness.engine.learning_stages``): which cases are asked is the same in
-every run of a seed, in shards and after an interruption.
+The cases that still run check what was learnt, so a fixed runtime is noticed.  Each op version learns from its own
+cases, stage by stage (``harness.engine.learning_stages``).  So the same cases run in every run of a seed, in shards and
+after an interruption.
 """
 
 from __future__ import annotations

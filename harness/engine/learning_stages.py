@@ -1,10 +1,11 @@
-"""What a run has learnt of one op version on one backend: counts of answers, and what follows from them.
+"""What a run has learnt about one op version on one backend: counts of answers, and what follows from them.
 
-Counts only: they add up to the same whatever the order in which the answers came, and answers of other op versions have
-no part in them.  An answer counts from the next *stage* of the op version on.  A stage is a range of case numbers: the
-saved instances, cases 0 to 15, 16 to 31, 32 to 63, 64 to 127, and so on.  The engine has judged all earlier stages of
-an op version when a stage begins.  So whether a case is asked depends on the seed and on the backend's answers alone:
-not on what else the run covers, on the timing, or on an interruption."""
+The counts do not depend on the order of the answers, and answers of other op versions do not enter them.  An answer
+counts from the next *stage* of the op version on.  A stage is a range of case numbers: the saved instances, cases 0 to
+15, 16 to 31, 32 to 63, 64 to 127, and so on.  When a stage begins, the engine has judged all earlier stages of the op
+version.  So the choice of cases depends on the seed and on the answers of the backend alone.  Other op versions of the
+run, timing and interruptions do not change it.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,16 @@
-"""A wrong answer is asked for again before anybody hears of it: alone, in a fresh process.
+"""Asks a backend again about a wrong answer, alone in a fresh process, before the answer is reported.
 
-Instances share a model and a process, so an answer may be wrong because of a neighbour: a kernel that writes past its
-buffer corrupts_process what lies beside it.  And a model may be run several times: what a runtime keeps of one run
-may corrupt the
-next.  What is right alone is therefore asked with the runs before it, then with the model that it came from.  Wrong
-again: a true difference that takes those runs or that neighbours, of which the fewest found go into the record.  Right
-there too: the models that the process had served go before it, of which the fewest that it takes go into the record.
-Right even then: ``flaky``, which is shown, blamed on nobody and fails no run, since nobody could reproduce it.
+Instances share a model and a process, so a neighbour may be the cause of a wrong answer: a kernel that writes past its
+buffer damages the data next to it.  A model may also run several times, and state that a runtime keeps from one run may
+damage the next.  So an answer that is right alone is asked for in four steps:
+
+1. with the earlier runs of the instance,
+2. in the model where it was wrong, with its neighbours,
+3. in a process that has served the same models before,
+4. if the answer is right every time, the verdict is ``flaky``: it is shown, and it fails no run.
+
+If the answer is wrong in a step, it is a true difference.  The record names the fewest runs, neighbours or prior models
+with which it shows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Is the result the same whatever memory held before?  Two runs of one model in two fresh processes, whose unwritten
-memory holds two patterns (``harness.workers.unwritten``).
+"""Tests whether a result depends on memory that the kernel never wrote: one model runs in two fresh processes, whose
+unwritten memory holds two patterns (``harness.workers.unwritten``).
 
-Where the two differ, a third process of another start holds the first pattern again.  If it repeats the first result,
-the difference comes from the memory.  If not, the result differs for another reason.
+If the two results differ, a third process holds the first pattern again.  If it repeats the first result, the
+difference comes from the memory.  If not, the result differs for another reason.
 """
 
 from __future__ import annotations

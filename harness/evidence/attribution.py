@@ -1,9 +1,9 @@
-"""What goes wrong in a program is looked for in its nodes, before the program is blamed.
+"""Looks for the cause of a program's difference in its nodes, before the program is blamed.
 
-An instance may be a program of another dialect's ops (``Dialect.unfold``).  Where a backend differs on it, each node
-runs alone on the same backend, on the values that the nodes before it gave there, and is judged as an instance of its
-op.  A program that gives what its nodes give, each within its own error, is no worse than they are: it is right where
-all of them are, and a listed difference or an ambiguity of one of them explains it.
+An instance may be a program of ops of another dialect (``Dialect.unfold``).  If a backend differs on it, each node runs
+alone on that backend and is judged as an instance of its op.  Its inputs are the values that the earlier nodes gave on
+the backend.  If the program equals what its nodes give, within the error of each, the nodes decide.  The program is
+right if all nodes are right.  A known difference or an ambiguity of a node explains the program.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Drafts of entries for a list of known differences, made of the failures of a run, to be read by a person.
+"""Drafts entries for a list of known differences from the failures of a run, for a person to edit.
 
-A draft has an entry for each cluster: its condition is the cluster's fact, its instance the smallest that shows the
-failure.  Of a wrong answer it says what comes instead, where one of these fits all recorded elements:
+A draft has an entry for each cluster: its condition is the fact of the cluster, its instance the smallest that shows
+the failure.  For a wrong answer it states one of these, if it holds for all recorded elements:
 
 * the right answer of the same instance with another attribute or without an operand (``behaves_as``)
 * zeros, NaN, the end of the range, or an error of a few ulp (a condition on the answer)
 
-Elsewhere it says ``wide``: nothing is known of the answer.
+Otherwise it states ``wide``: nothing is known about the answer.
 """
 
 from __future__ import annotations

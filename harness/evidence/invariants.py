@@ -1,10 +1,9 @@
-"""What the instances that a generator draws have in common, so that a smaller one is still one of them.
+"""What the instances of a generator have in common, so that a smaller one is still one of them.
 
-Recorded choices that are lowered give valid instances by construction.  Cutting an axis or replacing an element does
-not: a shape operand of four elements may lose one, and a reference that reads only two of them would not notice.  What
-such a candidate has to keep is learnt from the generator itself: the facts about ranks, extents, lengths and literal
-integers that hold in all of its draws of the same kind (same operands given, same modes).  A fact that holds by chance
-keeps an instance a little larger than it could be, no more.
+Recorded choices that are lowered give valid instances by construction.  Cutting an axis or replacing an element may
+not.  Example: a shape operand of four elements loses one, and a reference that reads only two elements does not notice.
+So such a candidate must keep what all draws of its kind (same operands given, same modes) have in common: facts about
+ranks, extents, lengths and literal integers.  A fact that holds by chance only keeps an instance larger than necessary.
 """
 
 from __future__ import annotations

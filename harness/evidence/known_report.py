@@ -1,5 +1,6 @@
-"""The known differences as evidence: each minimal instance run again, a folder with ``repro.py`` for every one that
-stands, and an index in which crashes come first and apart."""
+"""The known differences as evidence.  Each minimal instance runs again, and each one that still differs gets a
+folder with ``repro.py``.  An index lists them, crashes first.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Shrinking: first constants are written in the usual way, then the recorded choices (structure) shrink, then the
-elements (data), while the same failure stays.
+"""Makes a failing instance smaller while the same failure stays.
 
-``fails(instance)`` says whether a candidate still fails in the same way; it is the only thing asked of the outside.
-What is smaller must be as valid as what was drawn: choices that are lowered give valid instances by construction;
-anything else binds to the signature, keeps the stated rules, and keeps what all draws of its kind have in common
-(``invariants``).  A program loses nodes and outputs in place of choices.
+First constants are written in the usual way, then the recorded choices (structure) shrink, then the elements (data).
+``fails(instance)`` returns whether a candidate still fails in the same way; nothing else is known about the backend.
+Choices that are lowered give valid instances by construction.  Any other candidate must bind to the signature, keep the
+stated rules, and keep what all draws of its kind have in common (``invariants``).  A program loses nodes and outputs in
+place of choices.
 """
 
 from __future__ import annotations

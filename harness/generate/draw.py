@@ -1,7 +1,7 @@
 """The draw interface: one primitive choice, and the helpers that every generator is written in.
 
-An *engine* gives ``int(lo, hi)``; two stand behind it (``harness.generate``): a recorded counter-based PRNG and
-Hypothesis. ``Draw`` itself is compiled (``native_ref/bind/draw.cc``), since all that is drawn goes through it.
+An *engine* gives ``int(lo, hi)``.  There are two (``harness.generate``): a recorded counter-based PRNG, and Hypothesis.
+``Draw`` itself is compiled (``native_ref/bind/draw.cc``), since every choice goes through it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Elements of a tensor with values at the ends of its type, at the ends of the tensor: NaN, infinities, limits, halves.
+"""Puts values at the ends of a type (NaN, infinities, limits, halves) at the ends of a tensor.
 
-Recipes meet a special value somewhere; a kernel that reads its first element apart, or its last ones after the last
-full vector, goes wrong there alone.  The other elements are plain, so that the result still says something.
+Recipes put a special value at any place.  A kernel that treats its first element, or the elements after the last full
+vector, apart from the others fails there alone.  The other elements are plain, so the result is still informative.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays of other libraries: operands for a kernel, and its results as NumPy arrays.
 
-``LIBRARIES`` is the one table: a library has a function that makes its arrays and one that reads them.  Whatever else
-speaks DLPack, or has a CPU copy that does, is read through NumPy.
+``LIBRARIES`` holds two functions for each library: one makes its arrays, the other reads them.  Any other array that
+supports DLPack, or has a CPU copy that does, is read through NumPy.
 """
 
 from __future__ import annotations

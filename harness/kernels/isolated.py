@@ -1,7 +1,7 @@
-"""A kernel in a process of its own, forked from the caller's: one that crashes or hangs costs one instance.
+"""Runs a kernel in a forked process of its own, so that a crash or a hang costs one instance.
 
-A fork keeps whatever a callable refers to, closures and handles of libraries too.  It does not keep threads, and most
-GPU runtimes do not survive it.  ``safe`` says where it is the default.
+A fork keeps everything that a callable refers to, such as closures and handles of libraries.  It does not keep threads,
+and most GPU runtimes do not survive it.  ``safe`` returns whether isolation is the default for a device.
 """
 
 from __future__ import annotations

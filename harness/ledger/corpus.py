@@ -1,8 +1,8 @@
 """The corpus: saved instances that are replayed before anything is drawn.
 
-Two sources: the minimal instances of the known differences and ambiguities, so that each is shown to stand in every
-full run, however rare it is; and ``corpus/<anything>.jsonl`` beside the dialects, one instance a line, of defects of
-our own that were mended.
+It has two sources.  The first are the minimal instances of known differences and ambiguities, so that every full run
+tests whether each still occurs.  The second are the files ``corpus/<anything>.jsonl`` next to the dialects, one
+instance a line: they show former defects of opconform.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
-"""Models of defects: what a backend with a known difference gives, so that no other wrong answer is excused by it.
+"""Models of defects: what a backend with a known difference returns, so that the entry excuses no other wrong answer.
 
-The field ``defect_model`` of an entry names a function of ``defects/*.py`` beside the entry's file.  It is told of
-an instance
-and of what the specification expects (``Given``), and returns what comes instead: a list with, for every output,
+The field ``defect_model`` of an entry names a function of ``defects/*.py`` next to the entry's file.  It gets an
+instance and the result that the specification expects (``Given``), and returns a list with one item for each output:
 
-* ``None`` where it is right,
-* an array: exactly that, but for elements that are right,
-* ``Near(array, within)``: that, but for an absolute error of at most ``within`` (a number or an array; where it is
-  infinite anything may come, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
-* an ``Expected`` of ``Given.again``: judged as the answer to that other instance would be,
+* ``None``: the output is right,
+* an array: each element is right, or equals this element exactly,
+* ``Near(array, within)``: the same, but for an absolute error of at most ``within`` (a number or an array; where it is
+  infinite any value may stand, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
+* an ``Expected`` of ``Given.again``: the answer is judged as the answer to that other instance,
 * ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
-* ``Such(test, shows)``: any array that passes a test, where no more can be told: its elements were never written,
+* ``Such(test, shows)``: any array that passes a test, if nothing narrower is possible: its elements were never written,
 * ``NOTHING``: no output.
 
-A function that cannot say what comes returns None: the entry does not explain that answer.
+A function that has no prediction returns None, and the entry does not explain that answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folders of known differences, and of which backends and releases each of them speaks.
+"""The folders of known differences: the backends and releases of the entries in each.
 
 ``known/folders.toml`` names them in the order in which their entries are tried::
 
@@ -6,7 +6,7 @@
     backend = "onnxruntime*"
     versions = "<1.32"
 
-* ``backend``: a name or pattern, or a list; every entry in the folder speaks of such backends alone
+* ``backend``: a name or pattern, or a list; every entry in the folder has such backends only
 * ``versions``: releases before one, or a list of such ranges; every entry in the folder ends before it.  Without it the
   folder holds for every release
 """

@@ -1,7 +1,7 @@
 """Known differences and the ambiguity ledger, matched against outcomes.
 
-What the files that list them may say stands at the top of ``harness.ledger.tables``.  Entries match outcomes, not
-tests; one whose instance a run replays and that never matches in it is reported, so that the list shrinks.
+``harness.ledger.tables`` lists the fields of an entry.  Entries match outcomes, not tests.  If a run replays the
+instance of an entry and the entry matches nothing in the run, the run reports it, so that the list shrinks.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The files of known differences and of the ambiguity ledger, found and read.
 
-In a folder ``known`` beside the dialects stand
+A folder ``known`` next to the dialects holds
 
-* files ``*.toml``, of which all are read, such as the ambiguities of each dialect,
+* files ``*.toml``, which are all read, such as the ambiguities of each dialect,
 * folders that ``folders.toml`` lists (``harness.ledger.folders``), with a file for each family of ops,
-* beside each file its minimal instances, ``*.jsonl``,
+* next to each file its minimal instances, ``*.jsonl``,
 * the folder ``defects`` with the functions that ``defect_model`` names.
 
-``harness.ledger.tables`` tells the fields of an entry.
+``harness.ledger.tables`` lists the fields of an entry.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Lists of known differences that a user keeps beside his own code; the files have the fields of ours.
+"""Lists of known differences that a user keeps with his own code; the files have the fields of ours.
 
-They are named by ``--known FILE``, by ``known = ["FILE"]`` in the table ``[tool.opconform]`` of the nearest
-``pyproject.toml`` (paths from the folder of that file), and by packages in the entry point group ``opconform.known``,
-whose value is a package with files ``*.toml``.
+There are three ways to name them:
+
+* ``--known FILE``,
+* ``known = ["FILE"]`` in the table ``[tool.opconform]`` of the nearest ``pyproject.toml``, with paths from its folder,
+* a package in the entry point group ``opconform.known`` that holds files ``*.toml``.
 """
 
 from __future__ import annotations

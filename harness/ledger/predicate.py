@@ -1,6 +1,6 @@
 """The conditions of known differences and ambiguities: expressions over an instance and its verdict, and nothing else.
 
-The names stand in ``harness.ledger.facts``, and are told of at the top of ``harness.ledger.tables``.
+``harness.ledger.facts`` defines the names, and ``harness.ledger.tables`` describes them.
 """
 
 from __future__ import annotations

@@ -14,27 +14,29 @@ A file holds tables ``[[known]]`` and ``[[ambiguous]]``::
     reason = "..."
     clause = "..."
 
-The minimal instance stands in a file of the same name with the ending ``.jsonl``, one entry a line::
+The minimal instance is in a file of the same name with the ending ``.jsonl``, one entry a line::
 
     {"id":"ort-sigmoid-f16-tail","instance":{"format":1,...}}
 
-A file that stands alone has it in the table, as a text in the field ``instance``.
+A file without such a neighbour has it in the table, as a text in the field ``instance``.
 
-Fields that say where an entry holds; one that is left out holds everywhere:
+Fields that state where an entry holds; a missing field holds everywhere:
 
 * ``backend``, ``op``: a name or pattern, or a list of them; ``op`` reads dialect/op
-* ``versions``: releases of the backend, a range or a list of ranges
+* ``versions``: releases of the backend, a range or a list of ranges.  A range may begin with the name of a package,
+  ``"tflite-runtime <2.15"``: it holds for a backend that reports its release with that name.  So two packages of one
+  runtime may count their releases differently
 * ``op_versions``, ``opsets``, ``dtypes``: lists
-* ``cpu``: what the processor offers, or lacks with a ``!`` before it (``harness/workers/worker/processor.py``)
+* ``cpu``: features of the processor, or ``!`` and a feature that it lacks (``harness/workers/worker/processor.py``)
 * ``when``: a condition on the instance and on the answer, see below
 * ``verdict``: one or a list; without it "mismatch"
 * ``kind``: of the judgement, one or a list of shape, dtype, nan, inf, value
 * ``message``: a regular expression that is searched in the backend's words
 * ``neighbours``: instances as JSON, or a list in the line of the minimal instance; the entry shows in a model with
-  these, and what matches it travels alone
-* ``shown_by``: the backends, of those in ``backend``, that the minimal instance shows it on
+  these, and an instance that matches it runs alone
+* ``shown_by``: the backends, of those in ``backend``, on which the minimal instance shows it
 
-Fields that say what the backend answers instead; a mismatch needs one of them, or a condition on the answer:
+Fields that state what the backend answers instead; a mismatch needs one of them, or a condition on the answer:
 
 * ``behaves_as``: JSON such as ``{"attrs": {"saturate": 1}}``, or a list: the answer is right for the instance with
   these attributes (null: absent) and without the slots that are null in "args"
@@ -42,51 +44,65 @@ Fields that say what the backend answers instead; a mismatch needs one of them, 
   what it returns
 * ``wide``: why the entry says nothing of a wrong answer
 
-A refusal may need more than a condition can tell, such as what a node of a program is given:
+A rejection may need more than a condition can state, such as the operands of one node of a program:
 
-* ``refused_if``: a function in the folder ``defects`` that says whether the backend refuses the instance
+* ``refused_if``: a function in the folder ``defects`` that returns whether the backend rejects the instance
 
-Fields for people: ``reason`` (why it is a difference), ``clause`` (the sentence of the specification that it departs
-from), ``status`` ("unreported", "reported", "confirmed" or "fixed in RELEASE"), ``link`` (the upstream issue),
-``instance`` (the minimal instance as JSON, where it does not stand beside the file).  ``corrupts_process = true``: it
-damages its process even where the answer is right, so the instance shares a process with no other.  ``intermittent``:
-why the minimal instance shows the difference in some processes only, such as memory that nobody wrote; it is not
-reported as gone where it does not show.
+Other fields:
 
-An ambiguity has the same fields, but for ``reason``, ``status`` and ``wide``.  It has ``question`` (what the
-specification leaves open), ``readings`` (those that are possible; the first is ours), and perhaps ``elements`` ("nan",
-"inf" or "lowest": of an elementwise op, what comes of such elements of its first operand is open, the rest is judged).
+* ``reason``: why it is a difference
+* ``clause``: the sentence of the specification that the backend departs from
+* ``status``: "unreported", "reported", "confirmed" or "fixed in RELEASE"
+* ``link``: the upstream issue
+* ``instance``: the minimal instance as JSON, if it is not in the file next to the table
+* ``corrupts_process = true``: the instance damages its process even if the answer is right, so it shares a process with
+  no other
+* ``intermittent``: why the minimal instance shows the difference in some processes only, such as memory that was never
+  written; such an entry is not reported as gone
+
+An ambiguity has the same fields, except ``reason``, ``status`` and ``wide``, and these:
+
+* ``question``: what the specification leaves open
+* ``readings``: the possible answers; the first is ours
+* ``elements``: "nan", "inf" or "lowest", for an elementwise op.  The result at such elements of the first operand is
+  open, and the other elements are judged
 
 The condition is a Python expression over these names and nothing else:
 
-* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model, the
-  wrong one the last: 1 for what shows in a run alone)
-* of the verdict: ``ulp`` and ``error`` (largest error of a wrong element, in ulp and absolute, infinite where an
-  infinity or NaN is wrong), ``factor`` (smallest multiple of the bound that passes), ``share`` (of wrong elements),
-  ``clamped`` (share of these at which the largest finite number came in place of an infinity or NaN), ``wrong_pairs``
-  (what was expected and what came of each of them: ``all(a == 0 for e, a in wrong_pairs)``), ``wrong_at`` (where they
-  stand, in the same order: ``all(p[1] > 0 for p in wrong_at)``); ``which`` (number of the wrong output),
-  ``actual_shape`` (the shape in which it came, empty of what has none) and ``zeroed`` (is that shape the expected one,
-  but for extents that are 0?)
-* ``expected_shape``: the shape that the output has, the wrong one of several; empty of what has none
-* ``attr(name, default=None)``; of a graph in an attribute ``ops(name)`` (those of its nodes), ``unread(name)``
-  (inputs that no node in it reads), ``returns(name)`` (of each output the number of the input that it is, -1 for a
-  constant, None for a node's result), ``operands(name)`` (of each output the numbers of the inputs that its node reads,
-  -1 for anything else) and ``outer(name)`` (names of the graph around it that it reads);
-  ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``dtype_of(slot)``,
-  ``const(slot)``, ``dynamic(slot)`` (has it symbolic extents?),
-  ``encoding(slot)`` (how a constant is written in the model, "" for the usual way), ``recipe(slot)``,
-  ``scales(slot)`` (how many, 0 without quantisation), ``steps(slot)`` and ``zero_points(slot)`` (all scales and zero
-  points, empty without); a slot of several tensors takes an index: ``shape('inputs', 1)``; ``dtype_of`` tells that of
-  a tensor in an attribute too
-* ``slots``: (slot, index) of every tensor that is given: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
-* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
-  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs; ``elements(slot)``: the
-  values themselves, in a row; of one of several tensors with its index
-* ``len min max sum abs any all prod sorted set range int str zip``
+* ``opset``, ``version`` (of the op), ``dtype`` (of the case), ``outs``, ``rule``; ``runs`` (of the loaded model up to
+  the wrong one: 1 if the first run is wrong)
+* of the verdict:
 
-A range of releases may begin with the name of a package, ``"tflite-runtime <2.15"``: it holds for a backend whose
-release is told with that name, which is how two packages of one runtime that count differently are told apart.
+  * ``ulp`` and ``error``: largest error of a wrong element, in ulp and absolute; infinite where an infinity or NaN is
+    wrong
+  * ``factor``: smallest multiple of the bound that passes; ``share``: share of wrong elements
+  * ``clamped``: share of the wrong elements with the largest finite number in place of an infinity or NaN
+  * ``wrong_pairs``: expected and actual value of each wrong element: ``all(a == 0 for e, a in wrong_pairs)``
+  * ``wrong_at``: their indices, in the same order: ``all(p[1] > 0 for p in wrong_at)``
+  * ``which``: number of the wrong output; ``actual_shape``: its shape, empty if it has none
+  * ``zeroed``: whether that shape is the expected one, except for extents of 0
+
+* ``expected_shape``: the shape of the output, of the wrong one among several; empty if it has none
+* ``attr(name, default=None)``; and for a graph in an attribute:
+
+  * ``ops(name)``: ops of its nodes; ``unread(name)``: inputs that no node in it reads
+  * ``returns(name)``: for each output the number of the input that it is, -1 for a constant, None for a node's result
+  * ``operands(name)``: for each output the numbers of the inputs that its node reads, -1 for anything else
+  * ``outer(name)``: names of the outer graph that it reads
+
+* of a slot, and with an index of one tensor of several, ``shape('inputs', 1)``:
+
+  * ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``const(slot)``, ``recipe(slot)``
+  * ``dtype_of(slot)``: also for a tensor in an attribute; ``dynamic(slot)``: whether it has symbolic extents
+  * ``encoding(slot)``: how a constant is written in the model, "" for the usual way
+  * ``scales(slot)``: how many, 0 without quantisation; ``steps(slot)``, ``zero_points(slot)``: all scales and zero
+    points, empty without
+
+* ``slots``: (slot, index) of every given tensor: ``any(const(s, i) and size(s, i) == 0 for s, i in slots)``
+* ``any_nan(slot)``, ``any_inf``, ``any_negative``, ``any_zero``, ``any_negative_zero``, ``any_subnormal``,
+  ``lowest(slot)``, ``highest(slot)`` (of the finite values); without a slot: over all inputs
+* ``elements(slot)``: the values in a row; with an index of one tensor of several
+* ``len min max sum abs any all prod sorted set range int str zip``
 """
 
 from __future__ import annotations

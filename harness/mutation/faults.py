@@ -1,8 +1,8 @@
-"""Planted faults: how a wrong implementation would answer, made from the reference itself.
+"""Planted faults: answers of a wrong implementation, made from the reference.
 
-Each fault is a function of a ``Scene`` (one case, one data draw) and returns what the faulty implementation would give,
-or None where this instance cannot show it.  No fault knows an operator: it changes the outputs, or an attribute,
-parameter or input before the reference is evaluated once more.
+Each fault is a function of a ``FaultContext`` (one case, one data draw).  It returns the answer of the faulty
+implementation, or None if the instance cannot show the fault.  No fault knows an operator: it changes the outputs, or
+it changes an attribute, parameter or input and evaluates the reference again.
 """
 
 from __future__ import annotations

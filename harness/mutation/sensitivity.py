@@ -1,13 +1,12 @@
-"""How many planted faults the suite catches, per op version, element type and fault.
+"""How many planted faults the suite catches, for each op version, element type and fault.
 
-A fault counts as planted where an instance shows it (the faulty answer differs from the right one) and as caught when
-the judge calls one of the first ``instances`` such instances a mismatch.  Nothing runs but generator, reference and
-judge: a backend that always answered like this would be found just as soon.
+A fault counts as planted if an instance shows it, that is, if the faulty answer differs from the right one.  It counts
+as caught if the judge calls one of the first ``instances`` such instances a mismatch.  No backend runs.
 
-What the judge catches, the list of known differences may excuse.  So for every backend of which op versions have one,
-the same faults are put before the list as its answers: ``hidden`` are those of which it excuses all that are tried.
-A planted fault may be the very defect that an entry lists (ties of a cast, an attribute that is ignored).  It counts as
-``identified``, and not as hidden, where the entry's defect model gives every excused answer bit for bit.
+A known difference may excuse what the judge catches.  So for every backend with known differences of an op version, the
+ledger gets the faulty answers as answers of that backend.  ``hidden`` are faults of which it excuses every answer.  A
+planted fault may be the defect that an entry lists, such as ties of a cast, or an attribute that is ignored.  It counts
+as ``identified``, and not as hidden, if the entry's defect model gives every excused answer bit for bit.
 """
 
 from __future__ import annotations

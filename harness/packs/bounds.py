@@ -1,6 +1,6 @@
-"""What a pack says of an expected output: a rule that a reader without opconform can apply, element by element.
+"""The rule of a pack for each expected output: a reader without opconform can apply it, element by element.
 
-The rules are those of ``harness.compare`` for a backend that declares nothing of its arithmetic.
+The rules are those of ``harness.compare`` for a backend that declares nothing about its arithmetic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Outputs that were computed elsewhere: what a results folder holds, as outcomes.
+"""Outputs that were computed elsewhere: reads a results folder as outcomes.
 
-``results.json`` names the backend, what it claims, and the instances of which there are no outputs.  Tensors lie in
-``*.npz`` and ``*.safetensors`` under ``ID/RUN/OUTPUT``, or in ``ID/test_data_set_RUN/output_K.pb``.
+``results.json`` names the backend, its claims, and the instances without outputs.  Tensors are in ``*.npz`` and
+``*.safetensors`` under ``ID/RUN/OUTPUT``, or in ``ID/test_data_set_RUN/output_K.pb``.
 """
 
 from __future__ import annotations

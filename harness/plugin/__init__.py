@@ -1,7 +1,7 @@
 """The pytest plugin: ``pytest -m opset_ios17``.
 
-One feature a file: ``options`` (command line, bench of backends), ``collection`` (op versions x backends as items),
-``markers`` (opsets, families, backends; unknown ones are refused), ``summary`` (what was judged).
+Each file holds one feature: ``options`` (command line, backends), ``collection`` (op versions x backends as items),
+``markers`` (opsets, families, backends; unknown ones are rejected), ``summary`` (counts of verdicts).
 """
 
 from __future__ import annotations

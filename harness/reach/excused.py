@@ -1,6 +1,6 @@
-"""The share of valid instances of which the specification leaves something open that is compared with nothing.
+"""The share of valid instances that are compared with nothing, since the specification leaves something open.
 
-``suites/<dialect>/excused.toml`` says why, where that are more than one in ten:
+Above one tenth, ``suites/<dialect>/excused.toml`` states the reason:
 
     [above_a_tenth]
     "onnx/MatMul/*" = "..."

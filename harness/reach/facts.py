@@ -1,6 +1,6 @@
-"""What a kind of goal may look at: the schema, the shapes and the stated rules of an op version; and a filled instance.
+"""What a kind of goal may read: the schema, the shapes and the stated rules of an op version; and a filled instance.
 
-Nothing here calls a generator: ``Draw`` functions, recipes and the limits of drawing are not read.
+Nothing here calls a generator, or reads ``Draw`` functions, recipes and the limits of drawing.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 
 ``ops`` are patterns of dialect/op/version, ``goals`` patterns of goals; ``*`` is the only wildcard in either.  A clause
 is the sentence of the specification that rules the goals out.  ``open`` are goals that nothing rules out and that no
-draw, or hardly one, meets yet: ``scripts/reach.py`` writes them below a line of their own.
+draw, or few draws, meet yet.  ``scripts/reach.py`` writes them below a line that marks the generated part.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Many releases of one runtime: their environments, and what shows in which of them."""
+"""Many releases of one runtime: their environments, and which of them show a difference."""

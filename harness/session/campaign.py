@@ -1,7 +1,6 @@
 """A run on several processes, each with its own share of the ops, its own backends and its own records.
 
-Workers do not react to Ctrl-C and its like themselves: the parent tells them to stop, so that each closes its records
-properly.
+Workers ignore Ctrl-C and similar signals.  The parent ends them by a message, so that each closes its records properly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A campaign past one machine: slices of it as tasks of a Ray cluster, their records brought home as they finish.
+"""A campaign on several machines: slices of it are tasks of a Ray cluster, and their records are copied back.
 
-Slice ``round-R-part-I`` draws from the I-th share of the ops with the seed ``plan.seed + R``, so it needs nothing but
-the plan: any machine may run it, and one that is lost is run again somewhere else.  What has come home is complete; the
-same command goes on with the slices that are missing.  Every machine of the cluster has opconform and the runtimes.
+Slice ``round-R-part-I`` draws from the I-th share of the ops with the seed ``plan.seed + R``.  It needs nothing but the
+plan, so any machine may run it, and a slice that is lost runs again elsewhere.  A slice whose records are here is
+complete; the same command continues with the missing slices.  Every machine of the cluster has opconform and the
+runtimes.
 """
 
 from __future__ import annotations

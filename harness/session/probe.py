@@ -1,9 +1,8 @@
-"""What can a backend claim?  Found by experiment: small instances of each kind, and what it takes of them.
+"""Finds by experiment what a backend can claim: it runs small instances of each kind and sees which the backend takes.
 
-An instance is *taken* if the backend gives a value, right or wrong, or if its process dies or hangs: a crash is a
-defect and no gap.  It is not taken if it is rejected or unsupported.  A kind of which nothing is taken is left out of
-the claims; whoever reads the file decides whether that is a gap or a defect.  What the backend claims already is not
-looked at.
+An instance is *taken* if the backend returns a value, right or wrong, or if its process dies or hangs: a crash is a
+defect and not a gap.  It is not taken if it is rejected or unsupported.  A kind of which nothing is taken is left out
+of the claims; the reader of the file decides whether that is a gap or a defect.  Existing claims are not tested.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Planted faults of a whole selection on several processes: what the judge catches, and what the list would hide.
+"""Planted faults for a whole selection, on several processes: what the judge catches, and what the ledger would hide.
 
-One record per op version, type and fault, written as each op version is done; the same command goes on with what is
-missing.
+Each op version, type and fault has one record, written when the op version is done.  The same command continues with
+the missing ones.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""How far a correct implementation may be from the exact result: one tolerance per output of a meaning.
+"""How far a correct implementation may be from the exact result: one tolerance for each output of a meaning.
 
-A tolerance says which rule holds; the numbers come from the instance when it is judged.  ``u`` is the unit roundoff of
-the output type (2**-(frac+1), half an ulp relative), ``acc_u`` that of the type in which the implementation accumulates
-(f32 for f16, bf16 and f8 outputs unless the backend declares otherwise), ``S`` the same meaning run on absolute
-inputs, ``a`` the actual and ``h`` the expected result.
+A tolerance states the rule; the numbers come from the instance when it is judged.
+
+    u        unit roundoff of the output type: 2**-(frac+1), half an ulp, relative
+    acc_u    unit roundoff of the type in which the implementation accumulates: f32 for f16, bf16 and f8 outputs, unless
+             the backend declares another
+    S        the same meaning, run on absolute inputs
+    a, h     actual result, expected result
 
     exact() copied()             comparison, integer arithmetic, min / max; data movement, where zeros keep their sign
     rounded(k)                   |a - h| <= k * ulp(h)

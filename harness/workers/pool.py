@@ -1,9 +1,9 @@
 """A backend in the host: jobs in, outcomes out, whatever the backend does to its process.
 
-What holds: every (set, instance) of a submitted job gets exactly one ``Outcome``.  A model that is refused, crashes
-or hangs is bisected through the job's ``rebuild`` until the culprit stands alone; a lone suspect is asked once more
-in a fresh process before it is called crashed or timed out, since heap corruption may strike several cases late.
-What a dead process had not answered is asked again.
+Every (set, instance) of a submitted job gets exactly one ``Outcome``.  If a model is rejected, crashes or hangs, it is
+bisected through the job's ``rebuild`` until the culprit is alone.  A lone suspect runs once more in a fresh process
+before it is called crashed or timed out, since heap corruption may strike several cases late.  Instances that a dead
+process had not answered run again.
 """
 
 from __future__ import annotations

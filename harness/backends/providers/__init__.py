@@ -1,4 +1,4 @@
 """Execution providers of ONNX Runtime, each a backend of its own (``docs/providers.md``).
 
-``table`` says what there is and runs in the host; ``adapter`` runs in the worker.
+``table`` lists them and runs in the host; ``adapter`` runs in the worker process.
 """

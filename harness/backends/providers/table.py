@@ -1,6 +1,6 @@
-"""The execution providers that are known by name, and the form in which any other is asked for.
+"""The execution providers with a name, and the form in which a user names any other.
 
-Adding a provider is one entry of ``PROVIDERS``.
+To add a provider, add one entry to ``PROVIDERS``.
 """
 
 from __future__ import annotations

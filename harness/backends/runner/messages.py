@@ -1,6 +1,6 @@
 """Messages of the runner protocol, over the standard input and output of a command.
 
-``docs/runner-protocol.md`` describes them, ``runner_protocol.schema.json`` beside this file states their form.
+``docs/runner-protocol.md`` describes them.  ``runner_protocol.schema.json`` in this folder states their form.
 """
 
 from __future__ import annotations

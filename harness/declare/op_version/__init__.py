@@ -1,4 +1,4 @@
-"""Entry x schema -> OpVersion: what can be drawn, evaluated and broken."""
+"""Entry x schema -> OpVersion, which draws, evaluates and breaks instances."""
 
 from harness.declare.op_version.evaluator import OpVersion
 

@@ -1,9 +1,10 @@
-"""Instances beside a drawn one: one place of it is moved to an edge, where the reference takes that.
+"""Moves one place of a drawn instance to an edge, where the reference accepts that.
 
-A generator draws what its author thought of.  A place is an extent, a rank, an integer, a list of integers, a stated
-option, an operand or an output that may be left out.  An edge is 0, 1, an extent and its neighbours, far beyond it, a
-negative number, the ends of i32; an empty list, one of one element, a reversed one.  What the reference refuses, or
-what breaks a stated rule, is not kept.
+A generator draws only what its author thought of.  A place is an extent, a rank, an integer, a list of integers, a
+stated option, or an operand or output that may be left out.  For an integer, the edges are 0, 1, a negative number and
+the ends of i32; also an extent, its neighbours and a number far beyond it.  For a list they are the empty list, a list
+of one element and the reversed list.  If the reference rejects the result, or the result breaks a stated rule, it is
+dropped.
 """
 
 from __future__ import annotations

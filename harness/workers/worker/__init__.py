@@ -1,17 +1,17 @@
-"""The process that a backend lives in.
+"""The worker process, in which a backend runs.
 
 This folder is stand-alone.  It needs Python 3.8 or newer, NumPy 1 or 2 and the backend's package; it imports nothing
-else of opconform.  The host starts it by its path, in whatever Python the backend lives::
+else of opconform.  The host starts it by its path, in the Python that has the backend's package::
 
     python .../worker/__main__.py FD CONFIG
 
-With "fork" in the configuration the process is a *zygote*: it imports the backend once, then forks a serving child for
-every socket that the host hands over, so that a crash costs a fork (10-20 ms) and not an import.  Without it (macOS,
+With "fork" in the configuration the process is a *zygote*: it imports the backend once.  Then it forks a serving child
+for every socket that the host passes, so a crash costs a fork (10-20 ms) and not an import.  Without "fork" (macOS,
 runtimes that do not survive a fork) the process serves FD itself.
 
-Backend files import this package under the name ``opconform_worker``, in the worker process and in the host alike.
-A backend is any class with ``name``, ``formats``, ``version()``, ``load(model, format)``, ``run(handle, inputs)``;
-see ``Backend`` for what else it may define.
+Backend files import this package under the name ``opconform_worker``, in the worker process and in the host.  A backend
+is any class with ``name``, ``formats``, ``version()``, ``load(model, format)``, ``run(handle, inputs)``; see
+``Backend`` for the optional members.
 """
 
 from . import onnx_bytes, processor

@@ -1,9 +1,9 @@
 """Frames: how values travel between the host and a worker.
 
-A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  Frames above 128 KiB
-travel in a memory file whose descriptor rides along with the fixed part (flag 1).  An array is its type and
-shape in the header ("f32 2 3") and raw little-endian bytes, 16-byte aligned, in the payload: no pickle, since
-pickles of NumPy 2 do not load under NumPy 1.
+A frame is ``<IIQ``: length of the JSON header, flags, length of the payload; then both.  A frame above 128 KiB is in a
+memory file, whose descriptor is sent with the fixed part (flag 1).  The header has type and shape of an array
+("f32 2 3"); the payload has its raw little-endian bytes, 16-byte aligned.  Pickles are not used, since pickles of
+NumPy 2 do not load under NumPy 1.
 """
 
 # Runs under any Python from 3.8 on, with NumPy 1 or 2.

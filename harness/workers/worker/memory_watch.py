@@ -1,7 +1,6 @@
-"""A limit on resident memory, of a process and of what it started.
+"""A limit on the resident memory of a process and of its descendants.
 
-For runtimes that reserve far more addresses than they use, where a limit on the address space would refuse what costs
-nothing.
+Some runtimes reserve far more addresses than they use.  A limit on the address space would reject them without need.
 """
 
 from __future__ import annotations

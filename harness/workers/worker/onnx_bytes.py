@@ -1,6 +1,6 @@
 """ONNX models as bytes, for a Python that need not have the onnx package.
 
-A smallest model; and what computes the outputs of a model, told from the graph that a runtime made of it.  Field
+It writes a smallest model, and reads from the optimised graph of a runtime which nodes compute the outputs.  Field
 numbers: onnx.proto.
 """
 

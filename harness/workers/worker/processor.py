@@ -1,9 +1,9 @@
-"""What the processor offers that runtimes choose their kernels by: the same model may take another path, and come out
-differently, where an instruction is missing.
+"""The features of the processor by which runtimes choose their kernels.  Without one of them, a model may take another
+path and give another result.
 
-Stand-alone like the worker, in whose process it asks.  Names as in Linux's ``/proc/cpuinfo``.  That file tells of the
-machine around an emulator, so that others are asked first: on x86 the instruction CPUID, on Arm what the kernel hands
-to every program (Linux) or the system's own table (macOS).
+This file is stand-alone; it runs in the worker process.  Names are those of Linux's ``/proc/cpuinfo``.  Under an
+emulator that file describes the host machine, so a better source comes first.  On x86 it is the instruction CPUID; on
+Arm it is what the kernel gives to every program (Linux) or the system's table (macOS).
 """
 
 from __future__ import annotations

@@ -1,13 +1,19 @@
 """Runs one command and ends all processes that descend from it.  Stand-alone: needs nothing but Python.
 
 Started by ``harness.workers.process`` as ``python -I -S supervisor.py FD COMMAND...``, one for each worker process.
-FD is a socket whose other end the host holds.  The supervisor answers "pid N", or "errno N" where the command cannot be
-started.  It ends every descendant when the command ends, when the host closes its end (as the system does when the host
-dies in any way), when its parent is another process than before, or on SIGTERM.  Then it ends as the command did.
+FD is a socket whose other end the host holds.  The supervisor answers "pid N", or "errno N" if the command cannot be
+started.  It ends every descendant in four cases:
+
+* the command ends,
+* the host closes its end, as the system does when the host dies in any way,
+* its own parent changes,
+* SIGTERM.
+
+Then it ends as the command did.
 
 On Linux it is a child subreaper: a process whose parent ends becomes its child, whatever session, group or environment
-that process has.  So no descendant is left once the supervisor has no children.  The command gets a parent-death signal
-for the case that the supervisor itself is killed.  Elsewhere the process group of the command is killed.
+that process has.  So no descendant is left once the supervisor has no children.  If the supervisor itself is killed, a
+parent-death signal ends the command.  On other systems it kills the process group of the command.
 """
 
 from __future__ import annotations
