@@ -214,7 +214,8 @@ class Symbolic(Types):
     name = "coremltools-symbolic"
 
     def info(self) -> dict[str, Any]:
-        return {"validates": False}  # a rule about extents cannot be checked without them
+        # a rule about extents cannot be checked without them; in a program a node knows those that the others tell
+        return {"validates": False, "leaves_to": Types.name}
 
     def load(self, model: bytes, format: str) -> Any:
         h, consts = program.unpack(model)

@@ -54,6 +54,10 @@ class Unfolded(Protocol):
         """Node ``k`` as an instance of its op, its operands as ``scope`` has them."""
         ...
 
+    def at_load(self, k: int, scope: Mapping[str, Any]) -> Instance:
+        """As ``node``, but operands that a runtime may know before the program runs are constants."""
+        ...
+
     def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
         """What the reference expects of the outputs with these values in place of its own.  off: how far these may be
         off.  Elements that may be anything are open."""

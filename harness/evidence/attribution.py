@@ -72,6 +72,11 @@ class Attribution:
         try:
             with quiet:
                 found = self._ask(program, result, info)
+                left = None if found.told or found.end is not None else self._left_to(result, info)
+                if left is not None:
+                    found = self._ask(program, result, left)
+                    if not found.told:
+                        return result
                 return self._settle(program, result, found, info)
         except OpconformError:  # a node that the reference declines on what came before it
             return result
@@ -105,6 +110,8 @@ class Attribution:
                 got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
             if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
                 got = self._one(one, self.handle(info.leaves_to).info)
+            if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
+                got = self._refused_at_load(one, program.at_load(k, nodes.scope), info) or got
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes
@@ -152,6 +159,20 @@ class Attribution:
             return None
         (answer,) = self.handle(info.name).run([job])
         return judge_case(case, info, [row[0] for row in answer.outcomes][:1], self.ledger)
+
+    def _left_to(self, result: Result, info: BackendInfo) -> BackendInfo | None:
+        """What is asked of the nodes where all are right alone, of a backend that infers types from less than it knows
+        in a program."""
+        types = any(isinstance(x, TypeOnly) for x in result.outcome.outputs or ())
+        return self.handle(info.leaves_to).info if types and info.leaves_to else None
+
+    def _refused_at_load(self, case: Case, inst: Instance, info: BackendInfo) -> Result | None:
+        """The verdict on a node whose operands the runtime knows when it loads the program, where it refuses them."""
+        if inst == case.inst:
+            return None
+        got = self._one(Case(case.version, inst, case.index), info)
+        refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
+        return got if refused else None
 
     def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:

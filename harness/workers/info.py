@@ -39,7 +39,7 @@ class BackendInfo:
     target_dialect: it is given each instance as a model of that dialect.  known_as: further names under which known
     differences list its runtime.  front_end: the runtime that loads its models and computes nothing.  Of what is listed
     of that runtime only what happens at loading holds here.  leaves_to: the backend that computes the nodes of a
-    program that this one, a delegate, does not take.
+    program that this one, a delegate, does not take; or that infers types from all extents.
 
     python, numpy: versions in its process.  more: further facts, for the report alone.
     """

@@ -22,7 +22,8 @@ OUTPUTS = 40  # most outputs of a graph
 class GraphDialect(ProgramDialect):
     """An instance is a random graph.  Its schema has one op for each kind of graphs, all of version 1.
 
-    base: the dialect of the nodes.  kinds: by name.  types: element types of inputs.
+    base: the dialect of the nodes.  kinds: by name.  types: element types of inputs.  of_shapes: ops whose result
+    follows from the shapes of their operands.
     """
 
     own = ProgramDialect.own | {
@@ -31,11 +32,13 @@ class GraphDialect(ProgramDialect):
         "language",
         "leave",
         "node_attrs",
+        "of_shapes",
         "types",
     }
     language: GraphLanguage
     base: Dialect
     types: Mapping[str, tuple[str, ...]]
+    of_shapes: tuple[str, ...] = ()
 
     def __init__(self, package: str, base: Dialect, kinds: Mapping[str, Kind], types: Sequence[str]) -> None:
         super().__init__(package, GraphLanguage(base))
@@ -95,4 +98,4 @@ class GraphDialect(ProgramDialect):
     # -- nodes
 
     def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded | None:
-        return Unfolded(self.language, inst, arrays, smaller)
+        return Unfolded(self.language, inst, arrays, smaller, of_shapes=self.of_shapes)

@@ -89,6 +89,13 @@ def test_what_a_dialect_keeps_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> N
             assert moved.args == inst.args
 
 
+def test_logits_are_not_taken_for_probabilities() -> None:
+    v = registry.dialect("nn").versions["nn/categoricalDistribution/1"]
+    for seed in range(300):
+        inst, moved = _moved(v, seed, nearby.beside)
+        assert moved.attrs.get("isLogits") == inst.attrs.get("isLogits"), moved.dumps()
+
+
 def test_a_long_evaluation_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     v = ONNX.versions["onnx/Relu/14"]
 

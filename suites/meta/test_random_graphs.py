@@ -25,6 +25,7 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import Spec
+from suites.meta.runtimes import running
 from suites.programs import operands
 
 VERSIONS = [v for n in ("onnx-graphs", "tflite-graphs", "mil-graphs") for v in registry.dialect(n).versions.values()]
@@ -173,3 +174,50 @@ def test_minimising_asks_the_reference_for_each_smaller_graph() -> None:
     small = minimize(case.version, case.inst, fails, Budget(seconds=30))
     assert [n.op for n in small.attrs["program"].nodes] == ["Relu"]
     assert small.outs == len(small.attrs["program"].outputs) == 1
+
+
+# -- what a runtime knows in a graph and not of a node alone
+
+
+def mil_graph(outputs: list[str], nodes: list[Node], consts: dict[str, Any], *inputs: np.ndarray) -> Case:
+    args = [Arg(F32, x.shape, values=x.ravel().tolist()) for x in inputs]
+    attrs = {"program": Graph([], nodes, outputs, consts), "pattern": "nodes"}
+    inst = Instance("mil-graphs", "graph", 1, "ios18", attrs, {"inputs": args}, len(outputs))
+    return fill(registry.version_of(inst), inst)
+
+
+def explained(case: Case, backend: str) -> tuple[Verdict, str | None]:
+    with running(backend) as h, running("coremltools-types") as types:
+        ledger = load_ledger(backends=[h.info, types.info])
+        attribute = Attribution(lambda name: types if name == types.name else h, ledger)
+        result = next(iter(Engine([h], ledger=ledger, attribute=attribute).judge([case])))
+        return result.verdict, result.known
+
+
+@pytest.mark.parametrize("backend", ["coremltools-types", "coremltools-roundtrip"])
+def test_a_node_of_values_known_at_load_is_asked_with_constants(backend: str) -> None:
+    """flatten2d of what follows from constants, or from a shape, is folded and refused; at run time it is not."""
+    consts = {"c": np.array([[1, 0], [2, 3]], np.float32), "two": np.array([2], np.int32)}
+    nodes = [
+        Node("non_zero", {"x": "c"}, ["at"], {}),
+        Node("flatten2d", {"x": "at"}, ["flat"], {"axis": 0}),
+        Node("relu", {"x": "p0"}, ["y"], {}),
+    ]
+    x = np.ones((2, 3), np.float32)
+    assert explained(mil_graph(["flat", "y"], nodes, consts, x), backend) == (Verdict.KNOWN, "ct-flatten2d-leading")
+    nodes[:2] = [Node("shape", {"x": "p0"}, ["at"], {}), Node("flatten2d", {"x": "at"}, ["flat"], {"axis": 0})]
+    assert explained(mil_graph(["flat", "y"], nodes, consts, x), backend) == (Verdict.KNOWN, "ct-flatten2d-leading")
+    nodes[1] = Node("add", {"x": "at", "y": "two"}, ["flat"], {})
+    assert explained(mil_graph(["flat", "y"], nodes, consts, x), backend) == (Verdict.AGREE, None)
+
+
+def test_a_node_whose_extents_the_graph_tells_is_asked_with_known_extents() -> None:
+    """Alone, the axis of the slice may be a symbol; beside a constant of four columns it is none."""
+    begin, end, stride = (np.array(v, np.int32) for v in ([0, 3], [2, -5], [1, -1]))
+    nodes = [
+        Node("add", {"x": "p0", "y": "c"}, ["s"], {}),
+        Node("slice_by_index", {"x": "s", "begin": "begin", "end": "end", "stride": "stride"}, ["y"], {}),
+    ]
+    consts = {"c": np.ones((2, 4), np.float32), "begin": begin, "end": end, "stride": stride}
+    case = mil_graph(["y"], nodes, consts, np.ones((2, 1), np.float32))
+    assert explained(case, "coremltools-symbolic") == (Verdict.KNOWN, "ct-slice-past-start")

@@ -35,6 +35,7 @@ class MilGraphs(GraphDialect):
     opsets = mil.opsets
     extension = ".milp"
     max_rank = 5
+    of_shapes = ("shape",)
 
     def marker(self, opset: Any) -> str:
         return f"opset_{self.name}_{opset}"

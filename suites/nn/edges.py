@@ -50,7 +50,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "scale": ("shapeScale", "shapeBias"),  # "Must be one of the following: [1], [C], [1, H, W] or [C, H, W]"
     "bias": ("shape",),
     # "true if the inputs are logits, false if the inputs are probabilities"
-    "categoricalDistribution": ("data:x",),
+    "categoricalDistribution": ("data:x", "isLogits"),
     # "shape of the ouput tensor", of "N rank ... where N >= 1"
     **dict.fromkeys((f"random{x}Static" for x in _RANDOM), ("outputShape",)),
     **dict.fromkeys(("fillStatic", "broadcastToStatic", "reshapeStatic"), ("targetShape",)),

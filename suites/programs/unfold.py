@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class Unfolded:
 
     language: how its program runs.  arrays: the data of its inputs.  fewer: smaller programs of the same kind, by an
     instance and all values of its program.  sums_errors: does the bound of the program add up the errors of all nodes?
+    of_shapes: ops whose result follows from the shapes of their operands.
     """
 
     language: Language
@@ -33,6 +35,7 @@ class Unfolded:
     arrays: Mapping[str, Any]
     fewer: Smaller
     sums_errors: bool = False
+    of_shapes: Collection[str] = ()
 
     @property
     def graph(self) -> Graph:
@@ -57,7 +60,20 @@ class Unfolded:
     def node(self, k: int, scope: Mapping[str, Any]) -> Instance:
         """Node ``k`` as an instance of its op, its operands with the elements that ``scope`` has and the scales that
         the program states of them."""
-        return _of_node(self.language, self.graph, k, scope, self.inst.opset)
+        return _of_node(self.language, self.graph, k, scope, self.inst.opset, self.graph.consts)
+
+    def at_load(self, k: int, scope: Mapping[str, Any]) -> Instance:
+        """As ``node``, but what a runtime may compute before the program runs is constant, too."""
+        return _of_node(self.language, self.graph, k, scope, self.inst.opset, self._known)
+
+    @cached_property
+    def _known(self) -> set[str]:
+        """Names of the values that follow from constants and shapes."""
+        known = set(self.graph.consts)
+        for k, node in enumerate(self.graph.nodes):
+            if node.op in self.of_shapes or known.issuperset(self.reads(k)):
+                known.update(node.outputs)
+        return known
 
     def expected(self, given: Mapping[str, Any], off: Mapping[str, Any] | None = None) -> list[Expected]:
         """What the reference expects of the outputs where these values stand in place of its own.  off: how far these
@@ -77,7 +93,9 @@ class Unfolded:
         return self.fewer(self.inst, scope)
 
 
-def _of_node(language: Language, g: Graph, k: int, scope: Mapping[str, Any], opset: Any) -> Instance:
+def _of_node(
+    language: Language, g: Graph, k: int, scope: Mapping[str, Any], opset: Any, known: Collection[str]
+) -> Instance:
     base, node = language.dialect, g.nodes[k]
     v = base.effective(node.op, opset, node.attrs.get("@domain", ""))
     if node.version is not None:
@@ -85,7 +103,7 @@ def _of_node(language: Language, g: Graph, k: int, scope: Mapping[str, Any], ops
     tensors = g.meta.get("tensors", {})
 
     def operand(name: str) -> Arg:
-        return replace(literal(scope[name], name in g.consts), quant=tensors.get(name, {}).get("quant"))
+        return replace(literal(scope[name], name in known), quant=tensors.get(name, {}).get("quant"))
 
     args: dict[str, Any] = {}
     for slot, given in node.inputs.items():
