@@ -109,6 +109,23 @@ def test_a_broken_factor_is_open_to_the_rules_of_resize_11_alone(answer: list[fl
     assert judge_case(case, BackendInfo("x"), [got]).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (0.7 / 1.25, Verdict.AGREE),  # 2.25 elements: the last lies at 1.6, the filter is stretched by 1 / 0.75
+        (4 / 5, Verdict.AMBIGUOUS),  # 2 elements: it lies at 2, the filter is stretched by 3 / 2
+        (5 / 6, Verdict.AMBIGUOUS),  # it lies at 2, the filter is stretched by 1 / 0.75
+        (1.0, Verdict.MISMATCH),  # not stretched
+    ],
+)
+def test_antialias_may_take_a_broken_factor_where_coordinates_take_the_extents(answer: float, verdict: Verdict) -> None:
+    args = {"X": Arg(F32, (1, 3), values=[0.0, 0.0, 1.0]), "scales": Arg(F32, (1,), True, values=[0.75])}
+    attrs = {"axes": [-1], "mode": "linear", "coordinate_transformation_mode": "align_corners", "antialias": 1}
+    case = fill(dialect.versions["onnx/Resize/18"], Instance("onnx", "Resize", 18, 18, attrs, args))
+    got = Outcome(Status.VALUE, [np.array([[0.0, answer]], np.float32)], "run")
+    assert judge_case(case, BackendInfo("x"), [got]).verdict is verdict
+
+
 def test_infinity_in_a_filter_opens_elements_that_touch_the_padding_alone() -> None:
     args = {
         "X": Arg(F32, (1, 1, 3), values=[1.0, 2.0, 3.0]),

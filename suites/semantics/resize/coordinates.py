@@ -26,13 +26,14 @@ NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 @dataclass(frozen=True)
 class Axis:
     """One resized axis.  n, m: extents before and after.  scale: m / n, or the given factor.  start, end: of the region
-    (tf_crop_and_resize)."""
+    (tf_crop_and_resize).  filter_scale: the scale that antialias takes, if it is another."""
 
     n: int
     m: int
     scale: float
     start: float = 0.0
     end: float = 1.0
+    filter_scale: float | None = None
 
     @property
     def length(self) -> float:
@@ -123,12 +124,13 @@ def taps(
     """Indices i64 and weights f64, both [m, taps], for coordinates ``x``.
 
     Elements outside the axis are its first and last one, or (exclude_outside) left out with the weights divided by what
-    is left.  antialias stretches the filter by 1 / scale when that is above one.
+    is left.  antialias stretches the filter by 1 / scale (of the axis, or its filter_scale) when that is above one.
     """
     if mode == "nearest":
         index = np.clip(rounded_index(x, nearest), 0, axis.n - 1).astype(np.int64)
         return index[:, None], np.ones((axis.m, 1))
-    shrink = min(1.0, axis.scale) if antialias else 1.0
+    scale = axis.scale if axis.filter_scale is None else axis.filter_scale
+    shrink = min(1.0, scale) if antialias else 1.0
     reach = (1.0 if mode == "linear" else 2.0) / shrink
     count = 2 * math.ceil(reach) + 1
     first = np.floor(x - reach).astype(np.int64)

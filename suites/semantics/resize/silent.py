@@ -37,7 +37,11 @@ def _resampled(x: Array, p: dict[str, Object], axes: Axes) -> Array:
 
 
 def _coordinates(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
-    """The factor of an axis, or that of its extents after rounding."""
+    """The factor of an axis, or that of its extents after rounding; antialias need not share that of the coordinates.
+
+    Source: ONNX Resize-18: "scale = length_resized / length_original" is said of coordinates; antialias stretches the
+    filter "by a factor max(1, 1 / scale)".
+    """
     if p["policy"] != "stretch" and any(v.n and v.scale != v.m / v.n for v in axes.values()):
         why = "keep_aspect_ratio_policy: common factor or ratio of the rounded extents"
     elif p["coordinates"] == "align_corners" and any(v.m > 1 and v.length != v.m for v in axes.values()):
@@ -49,10 +53,11 @@ def _coordinates(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
         other = {a: replace(v, end=_end(v)) for a, v in axes.items()}
     if p["mode"] == "nearest":
         return underspecified(why, np.True_, *_choices(x, p, other))
-    real = _resampled(x, p, other)
+    mixed = {a: replace(v, filter_scale=axes[a].scale) for a, v in other.items()}
+    readings = [_resampled(x, p, r) for r in ([other, mixed] if p["antialias"] else [other])]
     if of(x).kind in "iu":
-        return beside(why, real, 2.0**-12, of(x))
-    return underspecified(why, np.True_, real, within=_blur(x))
+        return gathered(*(beside(why, real, 2.0**-12, of(x)) for real in readings))
+    return underspecified(why, np.True_, *readings, within=_blur(x))
 
 
 def _end(axis: Axis) -> float:
