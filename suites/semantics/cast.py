@@ -32,6 +32,7 @@ from harness.declare import Array, Choice, ElementType, Flag, exact, gathered, s
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
 _E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
+_E8M0_ENDS = np.array([0xFE, 0xFF], np.uint8).view(F8E8M0.np)  # the largest, NaN
 _DATA = ("small", "unit", "ties", "wide", "special", "full")
 
 
@@ -64,6 +65,9 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         if not (saturate and mode == "up") and (saturate or mode != "nearest"):
             why = "ONNX Cast: the table for float8e8m0 covers saturate + up and non-saturate + nearest only"
             found.append(underspecified(why, wide < 2.0**-127))
+            if not saturate and mode == "down":  # it rounds to the largest, but is out of range before
+                beyond = (wide > float_max(F8E8M0)) & np.isfinite(wide)
+                found.append(underspecified(why, beyond, _E8M0_ENDS[0], _E8M0_ENDS[1]))
     if to in _FINITE and of(x).kind in "fiu":
         with np.errstate(all="ignore"):
             wide = np.abs(native.convert(x, np.float64))
@@ -104,7 +108,10 @@ def cast(
         # undefined out of range; the published vectors of onnx keep the low bits
         x = native.convert(native.unary("round_half_even", x), np.int64)
     if to is F8E8M0:
-        return native.convert(x, to, rounding=_E8M0_ROUNDING[round_mode], saturate=saturate)
+        y = native.convert(x, to, rounding=_E8M0_ROUNDING[round_mode], saturate=saturate)
+        if round_mode == "nearest" and not saturate:  # "x > E8M0_MAX: NaN", also where x rounds to E8M0_MAX
+            y = np.where(native.convert(x, np.float64) > float_max(to), _E8M0_ENDS[1], y)
+        return y
     return native.convert(x, to, saturate=saturate and to in _FLOAT8)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.core.dtypes import BY_NAME
+from harness.core.dtypes import BY_NAME, F8E8M0
 from suites.semantics.cast import cast
 
 
@@ -12,3 +12,16 @@ def test_a_float_is_rounded_to_a_4_bit_integer(to: str, due: list[int]) -> None:
     """ONNX technical/int4, int2: to the nearest integer, ties to even, and truncating; wider integers toward zero."""
     got = cast.fn(np.array([0.5, 1.75, 2.5, -3.5], np.float32), to=BY_NAME[to])
     assert got.astype(np.int64).tolist() == due
+
+
+def test_beyond_the_largest_of_float8e8m0() -> None:
+    """Cast-24: without saturate, nearest makes NaN of x > E8M0_MAX; of down the table says nothing."""
+    x = np.array([2.0**127, 1.25 * 2.0**127, 1.75 * 2.0**127], np.float32)
+    nan, most = 0xFF, 0xFE
+    due = {("nearest", False): [most, nan, nan], ("down", True): [most] * 3, ("down", False): [most] * 3}
+    for (mode, saturate), bits in due.items():
+        params = {"to": F8E8M0, "saturate": saturate, "round_mode": mode}
+        assert cast.fn(x, **params).view(np.uint8).tolist() == bits
+        why = cast.ambiguous({"x": x}, params)
+        open_ = [m for p in (why.parts if why else ()) for m in [np.asarray(p.at)] if m.any()]
+        assert [m.tolist() for m in open_] == ([[False, True, True]] if (mode, saturate) == ("down", False) else [])
