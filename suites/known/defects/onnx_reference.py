@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import float_max, of
 from harness.core.errors import OpconformError
 from harness.declare import Expected
 from harness.ledger.defect_models import Given, Turned
@@ -15,14 +16,82 @@ from harness.ledger.defect_models import Given, Turned
 Outputs = list[Any] | None
 
 
-def first_activation_only(g: Given) -> list[Any] | None:
+def first_activation_only(g: Given, outs: int | None = None) -> list[Any] | None:
     """RNN: both directions have the activation of the first; clip and sequence_lens are not read; the last state of an
     affine one is f32."""
     first = {k: [v[0]] * len(v) for k in ("activations", "activation_alpha", "activation_beta") if (v := g.attr(k))}
-    found: list[Any] | None = g.reevaluate({**first, "clip": None}, {"sequence_lens": None})
+    found: list[Any] | None = g.reevaluate({**first, "clip": None}, {"sequence_lens": None}, outs=outs)
     if found and len(found) > 1 and g["X"].dtype.itemsize == 2 and "Affine" in first.get("activations", [])[:1]:
         found[1] = Turned(found[1], lambda y: y.astype(g["X"].dtype) if y.dtype == np.float32 else y)
     return found
+
+
+def layer_of_the_defaults(g: Given, outs: int | None = None) -> Outputs:
+    """LSTM, GRU: activations, clip, input_forget and sequence_lens are not read; a P that is left out is 0."""
+    unread = ("activations", "activation_alpha", "activation_beta", "clip", "input_forget")
+    inputs: dict[str, Any] = {"sequence_lens": None}
+    if g.inst.op == "LSTM" and g["P"] is None:
+        dirs, rows, _ = g["W"].shape
+        inputs |= {"P": np.zeros((dirs, rows // 4 * 3), g["W"].dtype)}
+    return g.reevaluate(dict.fromkeys(unread), inputs, outs=outs)
+
+
+def layer_that_overflows(g: Given) -> Outputs:
+    """LSTM, GRU, RNN: the same; anything from the step on whose sums the type may not hold on their way."""
+    model = first_activation_only if g.inst.op == "RNN" else layer_of_the_defaults
+    told, states = model(g), model(g, outs=1)
+    if told is None or states is None:
+        return None
+    over = _beyond(g, np.asarray(states[0].value, np.float64))
+    last = np.asarray(over.any(axis=0))  # [direction, batch]
+    masks = [over, last, last] if g.attr("layout", 0) == 0 else [np.moveaxis(over, 2, 0), last.T, last.T]
+    return [_but_at(e, m[..., None]) for e, m in zip(told, masks, strict=False)]
+
+
+def _beyond(g: Given, y: np.ndarray) -> np.ndarray:
+    """[step, direction, batch]: have the finite terms of a sum been larger together than the type holds, in this step
+    or in one before?  y: the states of all steps."""
+    steps = _magnitudes(g["X"])
+    if g.attr("layout", 0) == 1:
+        steps, y = np.moveaxis(steps, 0, 1), np.moveaxis(y, 0, 2)
+    w, r = (_magnitudes(g[n]) for n in "WR")
+    dirs, rows, size = r.shape
+    begin = np.zeros((dirs, steps.shape[1], size)) if g["initial_h"] is None else _magnitudes(g["initial_h"])
+    if begin.shape[0] != dirs or begin.shape[1] != steps.shape[1]:
+        begin = np.swapaxes(begin, 0, 1)
+    bias = np.zeros((dirs, 2 * rows)) if g["B"] is None else _magnitudes(g["B"])
+    fixed = bias[:, :rows] + bias[:, rows:]
+    if g["P"] is not None:
+        peep = _magnitudes(g["P"]).max(-1, initial=0) * (_magnitudes(g["initial_c"]).max(initial=0) + len(steps))
+        fixed = fixed + peep[:, None]
+    out = np.zeros((len(steps), dirs, steps.shape[1]), bool)
+    for d in range(dirs):
+        h, order = begin[d], range(len(steps))
+        for t in reversed(order) if d == 1 or g.attr("direction") == "reverse" else order:
+            total = steps[t] @ w[d].T + h @ r[d].T + fixed[d]
+            out[t, d] = (total >= float_max(of(g["X"]))).any(-1)
+            h = _magnitudes(y[t, d])
+        turned = out[::-1, d] if d == 1 or g.attr("direction") == "reverse" else out[:, d]
+        np.logical_or.accumulate(turned, 0, out=turned)
+    return out
+
+
+def _magnitudes(x: np.ndarray | None) -> np.ndarray:
+    wide = np.abs(np.asarray(0.0 if x is None else x, np.float64))
+    return np.where(np.isfinite(wide), wide, 0)
+
+
+def _but_at(told: Any, free: np.ndarray) -> Turned:
+    """What a model tells of, but for the elements that are free."""
+    e, how = (told.expected, told.how) if isinstance(told, Turned) else (told, lambda a: a)
+
+    def kept(a: Any) -> Any:
+        a = how(a)
+        if np.shape(a) != e.value.shape:
+            raise ValueError("another shape")
+        return np.where(free, e.value, a).astype(a.dtype)
+
+    return Turned(e, kept)
 
 
 def scanned_along_axis_0(g: Given) -> list[Any] | None:
