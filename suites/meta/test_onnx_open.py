@@ -327,3 +327,41 @@ def test_a_min_above_max_is_open_until_clip_13_states_an_order(version: int) -> 
             Verdict.AMBIGUOUS,
             Verdict.UNINFORMATIVE,
         )
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (np.nan, Verdict.AGREE),  # 0 * inf of the pixel beyond
+        (np.inf, Verdict.AMBIGUOUS),  # a position that is rounded
+        (3.0, Verdict.AMBIGUOUS),  # a pixel of weight 0 is left out
+        (2.0, Verdict.MISMATCH),
+    ],
+)
+def test_infinity_beside_a_grid_position_on_a_pixel_is_open(answer: float, verdict: Verdict) -> None:
+    args = {
+        "X": Arg(F32, (1, 1, 1, 3), values=[2.0, 3.0, float("inf")]),
+        "grid": Arg(F32, (1, 1, 2, 2), values=[0.0, 0.0, -1.0, 0.0]),
+    }
+    inst = Instance("onnx", "GridSample", 20, 20, {"align_corners": 1}, args)
+    case = fill(dialect.versions["onnx/GridSample/20"], inst)
+    got = Outcome(Status.VALUE, [np.array([[[[answer, 2.0]]]], np.float32)], "run")
+    assert judge_case(case, BackendInfo("x"), [got]).verdict is verdict
+
+
+@pytest.mark.parametrize(("version", "fits"), [(23, False), (24, True)])
+def test_a_mask_ends_before_the_keys_from_version_24_on(version: int, fits: bool) -> None:
+    """Attention-24: "the last dimension can also be shorter than total_sequence_length"; 23 has it broadcast alone."""
+    args = {n: Arg(F32, (1, 1, 3, 1), values=[1.0, 2.0, 3.0]) for n in "QKV"}
+    args["attn_mask"] = Arg(BOOL, (3, 2), values=[True] * 6)
+    case = fill(dialect.versions[f"onnx/Attention/{version}"], Instance("onnx", "Attention", version, 24, {}, args))
+    assert bool(case.expected) is fits
+
+
+def test_a_range_without_end_has_a_reference() -> None:
+    args = {"x": Arg(F32, (2,), values=[float("-inf"), 1.0])}
+    inst = Instance("onnx", "DynamicQuantizeLinear", 11, 11, {}, args, 3)
+    case = fill(dialect.versions["onnx/DynamicQuantizeLinear/11"], inst)
+    answers = [np.array([7, 9], np.uint8), np.float32(5), np.uint8(3)]
+    got = Outcome(Status.VALUE, [np.asarray(a) for a in answers], "run")
+    assert judge_case(case, BackendInfo("x"), [got]).verdict is Verdict.AMBIGUOUS

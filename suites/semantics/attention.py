@@ -161,9 +161,11 @@ def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended
         offset = lengths.astype(np.int64) - queries
     if lengths is not None and ((lengths < 0) | (lengths > keys)).any():
         raise RuleError("lengths-in-range", f"{lengths.tolist()} valid ones of {keys} keys")
-    bias = additive(i.get("mask"), keys)
-    if bias is not None and not _fits(bias.shape, (*q.shape[:3], keys)):
-        raise RuleError("mask-fits", f"a mask {list(bias.shape)} for scores {[*q.shape[:3], keys]}")
+    mask = i.get("mask")
+    bias = additive(mask, keys)
+    whole = bias if p.get("mask_ends", True) else mask
+    if whole is not None and not _fits(whole.shape, (*q.shape[:3], keys)):
+        raise RuleError("mask-fits", f"a mask {list(whole.shape)} for scores {[*q.shape[:3], keys]}")
     ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
     if lengths is not None:
         inside = (np.arange(keys) < lengths.astype(np.int64)[:, None])[:, None, None, :]
@@ -287,6 +289,7 @@ def attention(
     softmax_type: Annotated[DType, ElementType(F32, F16, BF16, F64)] | None = None,
     left: Integer = -1,
     right: Integer = -1,
+    mask_ends: Flag = True,
 ) -> tuple[Array, Array, Array, Array]:
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
@@ -296,7 +299,8 @@ def attention(
     offset),
     left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row
     that sees
-    no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
+    no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.  mask_ends: a mask of fewer keys
+    forbids the rest, else it does not fit.
     Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "past-fits",
     "lengths-in-range", "mask-fits", "stage-known".
     """
@@ -310,6 +314,7 @@ def attention(
         "qk_mode": int(qk_mode or 0),
         "left": left,
         "right": right,
+        "mask_ends": mask_ends,
     }
     a, present_k, present_v = _prepare(inputs, params)
     y = a.y if q.ndim == 4 else a.y.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1)

@@ -126,8 +126,9 @@ def _grid_bound(ctx: Context) -> Array:
 
 def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x, g = inputs["x"], inputs["grid"].astype(np.float64)
+    weightless = _weightless(x, g, params)
     if params["mode"] != "nearest" and params["border"] == "zeros" and of(x).kind == "f":
-        return None
+        return weightless
     near, outside = np.zeros((2, *g.shape[:-1]), bool)
     for k in range(g.shape[-1]):
         n = x.shape[x.ndim - 1 - k]
@@ -140,8 +141,38 @@ def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
             near[...] = True
     why = "cubic taps at a position outside: whether the border rule moves the position or the taps"
     return gathered(
-        underspecified(why, outside[:, None]), underspecified("a position next to a rounding boundary", near[:, None])
+        underspecified(why, outside[:, None]),
+        underspecified("a position next to a rounding boundary", near[:, None]),
+        weightless,
     )
+
+
+def _weightless(x: Array, g: Array, params: dict[str, Object]) -> str | None:
+    """Elements beside an infinity or a NaN whose weight is 0, or that a rounding makes 0: the position is a pixel's."""
+    if of(x).kind != "f" or params["mode"] == "nearest" or not x.size or not g.size or g.shape[-1] != x.ndim - 2:
+        return None
+    finite = np.isfinite(x.astype(np.float64))
+    if finite.all():
+        return None
+    reached = ~finite
+    for axis in range(2, x.ndim):
+        pad = [(2, 2) if a == axis else (0, 0) for a in range(x.ndim)]
+        reached = np.lib.stride_tricks.sliding_window_view(np.pad(reached, pad), 5, axis=axis).any(-1)
+    beside, on_pixel = np.zeros((*x.shape[:2], *g.shape[1:-1]), bool), np.zeros(g.shape[:-1], bool)
+    for b in range(x.shape[0]):
+        rows, where = g[b].reshape(-1, g.shape[-1]).T[::-1], []
+        for v, n in zip(rows, x.shape[2:]):
+            p = np.nan_to_num(_place(v, n, params["align"], params["border"]))
+            on_pixel[b] |= (np.abs(p - np.rint(p)) < 1e-4 * n).reshape(on_pixel[b].shape)
+            where.append(np.clip(np.floor(np.clip(p, -FAR, FAR)), 0, n - 1).astype(np.int64))
+        index: tuple[Object, ...] = (slice(None), *where)
+        beside[b] = reached[b][index].reshape(beside[b].shape)
+    top = np.abs(x.astype(np.float64))[finite].max(initial=0.0)
+    blur = (16 * max(x.shape[2:]) * (np.abs(np.nan_to_num(g)).max() + 1) + 32) * 4 ** (x.ndim - 2) * 2.0**-24 * top
+    ends = (np.full(beside.shape, v) for v in (np.nan, np.inf, -np.inf))
+    without = grid_sample.fn(np.where(finite, x, 0).astype(x.dtype), g, **params)
+    why = "inf or NaN next to an element of weight 0"
+    return underspecified(why, beside & on_pixel[:, None], *ends, without, within=blur)
 
 
 @semantics(

@@ -177,7 +177,8 @@ def _range(x: Array) -> tuple[float, float]:
 def _dynamic(x: Array) -> tuple[Array, float, float]:
     lo, hi = _range(x)
     scale = float(np.float32((hi - lo) / 255))
-    zero = float(np.clip(np.rint(np.float32(0 - lo) / np.float32(scale)), 0, 255)) if scale else 0.0
+    ends = scale and np.isfinite(scale)  # else nothing is stated of the result
+    zero = float(np.clip(np.rint(np.float32(0 - lo) / np.float32(scale)), 0, 255)) if ends else 0.0
     return _quotient(x, np.asarray(scale), F32), scale, zero
 
 

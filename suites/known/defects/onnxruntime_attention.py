@@ -204,3 +204,9 @@ def lowest_for_masked(g: Given) -> Outputs:
     within = np.where(masked, unsure, e.error.bound(e.context()))
     lost, shown = (np.where(masked, v, e.value).astype(e.value.dtype) for v in (lowest, value))
     return [None, None, None, Near(lost, within, shown)]
+
+
+def ort_keys_for_values(g: Given) -> Outputs:
+    """Attention of nothing: Y has the keys for its last axis."""
+    keys = g["K"].shape[2] + (0 if g["past_key"] is None else g["past_key"].shape[2])
+    return [np.zeros((*g["Q"].shape[:3], keys), g["Q"].dtype), *[None] * (len(g.expected) - 1)]

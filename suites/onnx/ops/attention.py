@@ -22,24 +22,29 @@ def _outs(d: Draw, values: dict) -> int:
     return d.pick((3, 4)) if values.get("past_k") is not None else d.pick((1, 1, 4))
 
 
+_ATTENTION: dict[str, Any] = {
+    "q": "Q",
+    "k": "K",
+    "v": "V",
+    "mask": "attn_mask",
+    "past_k": "past_key",
+    "past_v": "past_value",
+    "causal": "is_causal",
+    "q_heads": "q_num_heads",
+    "kv_heads": "kv_num_heads",
+    "qk_mode": "qk_matmul_output_mode",
+    "softmax_type": ToType("softmax_precision"),
+}
+op("Attention", s.attention, Spelling(fixed={"mask_ends": False}, **_ATTENTION), Sampling(outs=_outs), until=23)
 op(
     "Attention",
     s.attention,
     Sampling(outs=_outs),
-    q="Q",
-    k="K",
-    v="V",
-    mask="attn_mask",
-    past_k="past_key",
-    past_v="past_value",
+    since=24,
     lengths="nonpad_kv_seqlen",
-    causal="is_causal",
-    q_heads="q_num_heads",
-    kv_heads="kv_num_heads",
-    qk_mode="qk_matmul_output_mode",
-    softmax_type=ToType("softmax_precision"),
     left="left_window_size",
     right="right_window_size",
+    **_ATTENTION,
 )
 
 op(
