@@ -82,6 +82,26 @@ def test_what_a_nan_leaves_open_is_that_element():
         assert [e["index"] for e in found.judgement.diff()["elements"]] == [[2]]  # nothing is said of what is open
 
 
+@pytest.mark.parametrize(
+    ("x", "scale"),
+    [([{"f": "nan"}, 5.0], [1.0]), ([1.0, 5.0], [{"f": "nan"}, 1.0]), ([0.0, 5.0], [0.0, 1.0])],
+    ids=["element", "scale", "none over none"],
+)
+def test_a_quotient_that_is_nan_leaves_its_integer_open(x: Any, scale: Any) -> None:
+    args = {"x": ("f32", [2], x), "y_scale": ("f32", [len(scale)] if len(scale) > 1 else [], scale)}
+    case = case_of("QuantizeLinear", 13, args, {"axis": 0})
+    for value in (0, 255, 7):
+        assert result(case, (0, value)).verdict in (Verdict.AGREE, Verdict.AMBIGUOUS)
+    assert result(case, (0, 255), (1, 4)).verdict is Verdict.MISMATCH
+
+
+def test_a_nan_stays_one_in_float8() -> None:
+    args = {"x": ("f32", [2], [{"f": "nan"}, 4.0]), "y_scale": ("f32", [], [1.0])}
+    case = case_of("QuantizeLinear", 19, {**args, "y_zero_point": ("f8e4m3fn", [], [0.0])})
+    assert result(case).verdict is Verdict.AGREE
+    assert result(case, (0, 0.0)).verdict is Verdict.MISMATCH
+
+
 def test_no_shape_is_open_where_elements_are():
     case = case_of("Relu", 14, RELU)
     for outputs in ([np.zeros(3, np.float32)], [np.zeros((4, 1), np.float32)], [np.zeros(4, np.float64)]):

@@ -11,7 +11,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F32, U8, DType, int_range, of
+from harness.core.dtypes import F4E2M1, F32, U8, DType, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Any,
@@ -109,17 +109,16 @@ def _q_tie(ctx: Context) -> Array:
 
 
 def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    x, zero = inputs["x"], inputs["zero"]
-    if of(x).kind == "f" and np.isnan(x.astype(np.float64)).any():
-        return "QuantizeLinear of NaN to an integer"
+    x, zero, scale = inputs["x"], inputs["zero"], inputs["scale"]
     out = of(zero) if zero is not None else params.get("dtype") or U8
-    if out.kind != "f" or x.dtype.kind in "iu":
-        return None
-    scale = inputs["scale"]
     quotient = _quotient(x, spread(scale, x, params["axis"], params["block"]), _precision(scale, params["precision"]))
-    nothing = np.zeros(x.shape)
-    return underspecified(
-        "the sign of a zero quotient, to which a zero point of zero is added or not", quotient == 0, nothing
+    nan = np.isnan(quotient)  # of a scale that is NaN too, of 0 / 0 and of inf / inf
+    if out.kind != "f":
+        return underspecified("QuantizeLinear of NaN to an integer", nan)
+    sign = "the sign of a zero quotient, to which a zero point of zero is added or not"
+    return gathered(
+        underspecified(f"QuantizeLinear of NaN to {out}, which has none", nan) if out is F4E2M1 else None,
+        underspecified(sign, quotient == 0, np.zeros(x.shape)) if x.dtype.kind not in "iu" else None,
     )
 
 
