@@ -58,12 +58,12 @@ def loss_of_rounded_logarithms(g: Given) -> list[Near]:
     at, eps = np.where(keep, target, 0)[:, None], ml_dtypes.finfo(x.dtype).eps
     w = np.where(keep, 1.0 if weight is None else weight.astype(np.float64)[at[:, 0]], 0)
     loss = np.where(keep, -np.take_along_axis(z, at, 1)[:, 0], 0) * w
-    err = np.where(w > 0, np.take_along_axis(off, at, 1)[:, 0], 0) * w + np.abs(loss) * 4 * eps
+    err = np.where(w != 0, np.take_along_axis(off, at, 1)[:, 0], 0) * np.abs(w) + np.abs(loss) * 4 * eps
     err = np.where(np.isfinite(loss), err, 0)
     how = g.attr("reduction", "mean")
     if how != "none":
         under = 1 if how == "sum" else w.size if nll and weight is None and ignore == -1 else w.sum()
-        err = (err.sum() + np.abs(loss).sum() * eps * (4 + w.size)) / under
+        err = (err.sum() + np.abs(loss).sum() * eps * (4 + w.size)) / np.abs(under)
         loss = loss.sum() / under
     err = np.where(np.isnan(err), 0, err)
     return [Near(loss, err), Near(z, off)][: len(g.expected)]

@@ -17,16 +17,18 @@ Outputs = list[Any] | None
 
 
 def powers_for_squares(g: Given) -> Outputs:
-    """A Pow whose base is the constant 2, or whose exponent is infinite, is a square."""
+    """A Pow of which one operand is constant is the square of the other one."""
     program, found = deepcopy(g.attr("program")), False
+    folded = _folded(g, program)
     for node in program.nodes:
-        if node.op == "Pow" and node.inputs["X"] in program.consts:
-            node.inputs["X"], node.inputs["Y"] = node.inputs["Y"], node.inputs["X"]
-            found = True
-        elif node.op == "Pow" and np.isinf(program.consts.get(str(node.inputs["Y"]), 0.0)).all():
-            name = node.value("Y")
-            program.consts[name] = np.full_like(program.consts[name], 2)
-            found = True
+        base, exponent = folded.get(str(node.inputs.get("X"))), folded.get(str(node.inputs.get("Y")))
+        held = base if exponent is None else exponent
+        if node.op != "Pow" or held is None or (exponent is not None and (exponent == 2).all()):
+            continue
+        if exponent is None:
+            node.inputs["X"] = node.inputs["Y"]
+        node.inputs["Y"], found = f"{node.outputs[0]}_two", True
+        program.consts[str(node.inputs["Y"])] = np.full_like(held, 2)
     return g.reevaluate({"program": program}) if found else None
 
 
@@ -63,6 +65,17 @@ def _source(program: Graph, name: str) -> str:
     return name
 
 
+def _folded(g: Given, program: Graph) -> dict[str, np.ndarray]:
+    """The values of a program that follow from its constants alone."""
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    names = set(program.consts)
+    for node in program.nodes:
+        read = [x for v in node.inputs.values() for x in (v if isinstance(v, list) else [v]) if x]
+        if names.issuperset(read):
+            names.update(node.outputs)
+    return {n: scope[n] for n in names if isinstance(scope.get(n), np.ndarray)}
+
+
 def _after(program: Graph, name: str) -> list[Node]:
     return [n for n in program.nodes if name in n.inputs.values()]
 
@@ -95,6 +108,15 @@ def products_lost(g: Given) -> Outputs:
     return [NOTHING if o in lost else None for o in program.outputs] if lost else None
 
 
+def transposed_products_lost(g: Given) -> Outputs:
+    """Outputs that a product gives, and a Transpose takes, have no value; what the Transpose gives is there."""
+    program = g.attr("program")
+    products = {n.outputs[0] for n in program.nodes if n.op in ("MatMul", "Gemm")}
+    lost = {x for n in program.nodes if n.op == "Transpose" for x in [_source(program, n.value("data"))]} & products
+    lost &= set(program.outputs)
+    return [NOTHING if o in lost else None for o in program.outputs] if lost else None
+
+
 def products_merged(g: Given) -> Outputs:
     """Outputs that a product gives on the way to a BatchNormalization are normalised already."""
     program = g.attr("program")
@@ -114,22 +136,66 @@ def products_merged(g: Given) -> Outputs:
 def integers_compared(g: Given) -> Outputs:
     """ArgMax and ArgMin look at the quantised integers, as if every scale were positive and finite."""
     program = deepcopy(g.attr("program"))
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for node in program.nodes:
         if node.op == "DequantizeLinear":
-            name = node.value("x_scale")
-            program.consts[name] = np.ones_like(program.consts[name])
+            scale = scope[node.value("x_scale")]
+            node.inputs["x_scale"] = f"{node.outputs[0]}_one"
+            program.consts[str(node.inputs["x_scale"])] = np.ones_like(scale)
     again = g.reevaluate({"program": program})
     return None if again is None else [x if x.value.dtype == np.int64 else None for x in again]
+
+
+def reciprocal_of_the_scale_floored(g: Given) -> Outputs:
+    """A Softmax is multiplied by the whole number below the reciprocal of the scale that it is quantised by."""
+    program, found = deepcopy(g.attr("program")), False
+    folded = _folded(g, program)
+    for node in program.nodes:
+        scale = folded.get(node.value("y_scale")) if node.op == "QuantizeLinear" else None
+        makers = {o: n.op for n in program.nodes for o in n.outputs}
+        if scale is None or makers.get(_source(program, node.value("x"))) != "Softmax":
+            continue
+        with np.errstate(all="ignore"):
+            by = np.float32(1) / scale.astype(np.float32)
+            whole = (np.float32(1) / np.floor(by)).astype(scale.dtype)
+        if (np.floor(by) != by).all():
+            node.inputs["y_scale"], found = f"{node.outputs[0]}_scale", True
+            program.consts[str(node.inputs["y_scale"])] = whole
+    return g.reevaluate({"program": program}) if found else None
+
+
+_MOVING = ("MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
+
+
+def pair_of_an_infinite_scale(g: Given) -> Outputs:
+    """What is quantised by an infinite scale behind a node that moves elements is the lowest integer: the elements are
+    quantised and dequantised in front of that node too, and 0 times infinity is NaN."""
+    program, found = deepcopy(g.attr("program")), False
+    folded = _folded(g, program)
+    for k, node in enumerate(list(program.nodes)):
+        scale = folded.get(node.value("y_scale")) if node.op == "QuantizeLinear" else None
+        if scale is None or scale.size != 1 or not np.isinf(scale).all():
+            continue
+        x = _source(program, node.value("x"))
+        if not any(x in n.outputs and n.op in _MOVING for n in program.nodes):
+            continue
+        scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+        (out,) = node.outputs
+        program.consts[f"{out}_lowest"] = np.full_like(scope[out], np.iinfo(scope[out].dtype).min)
+        program.nodes[k] = Node("Identity", {"input": f"{out}_lowest"}, [out], {})
+        found = True
+    return g.reevaluate({"program": program}) if found else None
 
 
 def padding_meets_no_weight(g: Given) -> Outputs:
     """A weight that is NaN or infinite plays no part where it stands over the padding of a convolution."""
     program, found = deepcopy(g.attr("program")), False
+    folded = _folded(g, program)
     for node in program.nodes:
-        name = _source(program, node.value("W")) if node.op == "Conv" else ""
-        w = program.consts.get(name)
+        w = folded.get(node.value("W")) if node.op == "Conv" else None
         if w is not None and not np.isfinite(w).all():
-            program.consts[name] = np.where(np.isfinite(w), w, 0).astype(w.dtype)
+            node.inputs["W"] = f"{node.outputs[0]}_weights"
+            program.consts[str(node.inputs["W"])] = np.where(np.isfinite(w), w, 0).astype(w.dtype)
             found = True
     again = g.reevaluate({"program": program}) if found else None
     return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
@@ -200,17 +266,21 @@ def scales_behind_sums(g: Given) -> Outputs:
 
 
 def scales_multiplied_first(g: Given) -> Outputs:
-    """The scales of both factors of a product are multiplied first, and lose digits where that is subnormal."""
-    program, by = deepcopy(g.attr("program")), np.ones((), np.float32)
-    for node in [n for n in program.nodes if n.op == "DequantizeLinear"]:
-        name = _source(program, node.value("x_scale"))
-        scale = program.consts.get(name)
-        if scale is None or scale.size != 1:
-            return None
-        node.inputs["x_scale"], by = f"{node.outputs[0]}_one", by * scale.reshape(())
-        program.consts[str(node.inputs["x_scale"])] = np.ones_like(scale)
+    """The scales of both factors of a product, those of columns each for its own, are multiplied first, and lose digits
+    where that is subnormal."""
+    program = deepcopy(g.attr("program"))
+    by: np.ndarray = np.ones((), np.float32)
+    folded = _folded(g, program)
     products = [n for n in program.nodes if n.op == "MatMul"]
-    if len(products) != 1 or not 0 < abs(by) < np.finfo(np.float32).tiny:
+    for node in [n for n in program.nodes if n.op == "DequantizeLinear"]:
+        scale = folded.get(node.value("x_scale"))
+        columns = len(products) == 1 and node.outputs[0] == products[0].inputs["B"]
+        columns = columns and scale is not None and scale.ndim == 1 and node.attrs.get("axis", 1) == 1
+        if scale is None or (scale.size != 1 and not columns):
+            return None
+        node.inputs["x_scale"], by = f"{node.outputs[0]}_one", by * (scale if scale.size > 1 else scale.reshape(()))
+        program.consts[str(node.inputs["x_scale"])] = np.ones_like(scale)
+    if len(products) != 1 or not np.any((by != 0) & (np.abs(by) < np.finfo(np.float32).tiny)):
         return None
     (out,) = products[0].outputs
     products[0].outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)

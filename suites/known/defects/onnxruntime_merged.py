@@ -55,7 +55,9 @@ def scales_in_the_weights(g: Given) -> Outputs:
             conv, scale = _maker(program, node.value(x)), _constant(program, node.inputs[other])
             if conv is None or conv.op != "Conv" or scale is None:
                 continue
-            by = scale[1].reshape(-1)
+            by, w = scale[1].reshape(-1), _constant(program, conv.inputs["W"])
+            if w is None or by.size not in (1, w[1].shape[0]):
+                continue
             for slot in ("W", "B"):
                 held = _constant(program, conv.inputs.get(slot))
                 if held is not None:
@@ -133,6 +135,106 @@ def first_elements_of_the_widened(g: Given) -> Outputs:
         within = np.broadcast_to(e.error.bound(e.context()), e.value.shape)
         out.append(Near(*(x.ravel()[:count].reshape(shape) for x in (e.value, within))))
     return out
+
+
+def _two_scales(first: np.ndarray, second: np.ndarray, columns: int) -> tuple[list[bool], bool]:
+    """Of the scales of both factors, which are multiplied behind the bias, and whether they are exchanged first: the
+    first has to be one number, the second too or one a column."""
+
+    def one(x: np.ndarray) -> bool:
+        return x.shape in ((), (1,))
+
+    if one(first):
+        exchanged = second.ndim > 1 and second.shape[-2] != 1
+    else:
+        exchanged = first.ndim == 1 or first.shape[-1] != 1
+    a, b = (second, first) if exchanged else (first, second)
+    return [not one(a), not (one(b) or b.shape in ((columns,), (1, columns)))], exchanged
+
+
+def product_widened_in_place(g: Given) -> Outputs:
+    """A product of integers of one column is multiplied by a scale of several in its own memory: each element is read
+    after those before it have been written, and as many elements are there as the product has."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for k, mul in enumerate(list(program.nodes)):
+        makers = [_maker(program, mul.value(s)) for s in ("A", "B")] if mul.op == "Mul" else [None]
+        i = next((i for i, n in enumerate(makers) if n is not None and n.op == "MatMulInteger"), None)
+        if i is None:
+            continue
+        scales = makers[1 - i]
+        if scales is None or scales.op != "Mul":
+            continue
+        product, given = scope[mul.value("AB"[i])], [scope[scales.value(s)] for s in ("A", "B")]
+        row = max(given, key=lambda x: x.size).astype(np.float32).ravel()
+        one, n = min(given, key=lambda x: x.size), row.size
+        if product.shape[-1] != 1 or n == 1 or one.size != 1 or (given[0] * given[1]).shape[-1] != n:
+            continue
+        held = (product.astype(np.float32) * one.astype(np.float32).ravel()).ravel()
+        for j in range(held.size):
+            step = held[j] * row
+            held[j * n : (j + 1) * n] = step[: max(0, held.size - j * n)]
+        (out,) = mul.outputs
+        program.consts[f"{out}_held"] = held.reshape(product.shape).astype(product.dtype)
+        program.nodes[k], found = Node("Identity", {"input": f"{out}_held"}, [out], {}), True
+    again = g.reevaluate({"program": program}) if found else None
+    if again is None:
+        return None
+    return [Near(e.value, e.error.bound(e.context()) + np.abs(e.value) * 2.0**-20 + 2.0**-20) for e in again]
+
+
+def bias_before_the_scale(g: Given) -> Outputs:
+    """A scale that is neither one number nor one a column multiplies the bias as well."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for add in [n for n in program.nodes if n.op == "Add"]:
+        for x, bias in (("A", "B"), ("B", "A")):
+            scaled = _maker(program, add.value(x))
+            sides = [] if scaled is None or scaled.op != "Mul" else [scaled.value("A"), scaled.value("B")]
+            makers = [_maker(program, s) for s in sides]
+            product = next((i for i, n in enumerate(makers) if n is not None and n.op == "MatMulInteger"), None)
+            scales = None if product is None else makers[1 - product]
+            if product is None or scales is None or scales.op != "Mul":
+                continue
+            given = [scales.value("A"), scales.value("B")]
+            late, exchanged = _two_scales(scope[given[0]], scope[given[1]], scope[sides[product]].shape[-1])
+            if not any(late):
+                continue
+            k, (out,), value = program.nodes.index(add), add.outputs, sides[product]
+            pairs = list(zip(given[::-1] if exchanged else given, late))
+            steps = [(n, "Mul") for n, behind in pairs if not behind] + [(add.value(bias), "Add")]
+            steps += [(n, "Mul") for n, behind in pairs if behind]
+            nodes = list[Node]()
+            for i, (n, op) in enumerate(steps):
+                name = out if i == len(steps) - 1 else f"{out}_step_{i}"
+                nodes.append(Node(op, {"A": value, "B": n}, [name], {}))
+                value = name
+            program.nodes[k : k + 1] = nodes
+            found = True
+            break
+    return _near(g.reevaluate({"program": program})) if found else None
+
+
+def batchnorm_in_the_weights(g: Given) -> Outputs:
+    """A BatchNormalization of f16 behind a convolution is merged into its weights and its bias, which are rounded."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for k, node in enumerate(list(program.nodes)):
+        conv = _maker(program, node.value("X")) if node.op == "BatchNormalization" else None
+        if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype != np.float16:
+            continue
+        scale, shift, mean, var = (scope[node.value(s)] for s in ("scale", "B", "input_mean", "input_var"))
+        w, given = scope[conv.value("W")], conv.inputs.get("B")
+        with np.errstate(all="ignore"):
+            by = scale / np.sqrt(var + np.float16(node.attrs.get("epsilon", 1e-5)))
+            bias = ((scope[str(given)] - mean) * by if given else -mean * by) + shift
+            merged = w * by.reshape(-1, *[1] * (w.ndim - 1))
+        weights, added = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
+        program.consts |= {weights: merged, added: bias}
+        inputs = {**conv.inputs, "W": weights, "B": added}
+        program.nodes[k] = Node("Conv", inputs, node.outputs, dict(conv.attrs))
+        found = True
+    return _near(g.reevaluate({"program": program})) if found else None
 
 
 def bias_of_the_product_s_scale(g: Given) -> Outputs:
