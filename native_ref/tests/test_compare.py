@@ -225,7 +225,7 @@ def looked_at(
     [np.float32, np.float16, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2],
     ids=lambda d: np.dtype(d).name,
 )
-def test_a_brief_look_says_what_whole_comparisons_say(dtype: type) -> None:
+def test_a_brief_look_agrees_with_whole_comparisons(dtype: type) -> None:
     rng = np.random.default_rng(3)
     said = set()
     for n in (1, 31, 32, 600):

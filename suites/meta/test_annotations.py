@@ -81,7 +81,7 @@ def test_a_parameter_is_its_kind_and_its_domain(annotation: Any, said: params.Pa
         (list[Array], None),
     ],
 )
-def test_results_without_a_pattern_are_told_by_the_body(returns: Any, patterns: list[str] | None) -> None:
+def test_results_without_a_pattern_have_the_type_of_the_body(returns: Any, patterns: list[str] | None) -> None:
     result = declared({"x": Num[Array, "*d"], "p": Flag, "return": returns}).result
     assert (None if result is None else [t.pattern for t in result]) == patterns
 

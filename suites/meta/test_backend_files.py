@@ -25,7 +25,7 @@ def test_every_backend_states_its_formats(name):
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-cross-dialect", "litert-xnnpack", "coremltools-symbolic"])
-def test_the_source_states_what_the_class_says(name):
+def test_facts_in_the_source_equal_those_of_the_class(name):
     with registry.create(name) as h:
         if why := h.missing():
             pytest.skip(why)

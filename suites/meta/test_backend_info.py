@@ -102,7 +102,7 @@ def test_a_fact_of_another_type_is_one_clear_line(fact: str):
 
 
 @pytest.mark.parametrize("value", [object(), {1: {2j}}, float])
-def test_a_value_that_cannot_be_sent_is_told(value: object):
+def test_a_value_that_cannot_be_sent_is_reported(value: object):
     with pytest.raises(TypeError, match=r"^acc: expected a value that JSON can say, got "):
         read({"acc": value})
 
@@ -111,7 +111,7 @@ def test_the_worker_sends_what_the_host_checks():
     assert set(DECLARED) == set(ATTRIBUTES)
 
 
-def test_nobody_else_reads_a_greeting():
+def test_only_backend_info_reads_the_greeting():
     """The rest of the harness has the typed record."""
     readers = {
         str(p.relative_to(HARNESS))

@@ -54,7 +54,7 @@ def late(*_: object) -> None:
 
 
 @pytest.mark.parametrize("key", [key for keys in KEYS.values() for key in keys])
-def test_a_damaged_model_runs_or_is_told(key: str) -> None:
+def test_a_damaged_model_runs_or_is_reported(key: str) -> None:
     data, given, _ = model(key)
     d, bad = registry.dialect(key.split("/")[0]), []
     before = signal.signal(signal.SIGALRM, late)
@@ -84,7 +84,7 @@ INPUTS: dict[str, tuple[str, str, Any, str]] = {
 
 
 @pytest.mark.parametrize("what", INPUTS)
-def test_an_input_that_is_not_of_the_model_is_told(what: str) -> None:
+def test_an_input_that_is_not_of_the_model_is_reported(what: str) -> None:
     key, slot, x, told = INPUTS[what]
     data, given, names = next(m for m in (model(key, seed) for seed in range(99)) if slot in m[2])
     run, name = registry.dialect(key.split("/")[0]).run_model, names[slot]

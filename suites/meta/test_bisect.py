@@ -125,9 +125,7 @@ def test_a_span_without_a_wheel_is_one_clear_line(index: Path, case: str, capsys
     assert "there are 1.0 to 2.0" in err
 
 
-def test_a_package_that_nobody_has_is_one_clear_line(
-    index: Path, case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_package_gives_one_clear_line(index: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bisect", case, "--package", "no-such-runtime", "--backend", "toy_of_release:Toy"]) == 2
     assert "no-such-runtime: expected a package with wheels for Python" in capsys.readouterr().err
 
@@ -180,7 +178,7 @@ def test_ranges_are_held_against_what_shows() -> None:
     assert wrong.line().endswith("listed for <1.4, shows not in 1.0 1.1; expected >=1.2,<1.5")
 
 
-def test_what_cannot_be_told_contradicts_no_range() -> None:
+def test_an_unclear_release_contradicts_no_range() -> None:
     assert not _checked("<1.2", "1...").wrong
     assert ranges({Version("1.0"): True, Version("1.1"): None, Version("1.2"): False}) == ["<1.2"]
 

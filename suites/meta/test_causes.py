@@ -72,7 +72,7 @@ def test_one_message_is_one_cause_across_ops() -> None:
     assert "and 2 more ops" in sentence(cause)
 
 
-def test_crashes_come_first_then_wrong_values_then_refusals() -> None:
+def test_crashes_come_first_then_wrong_values_then_rejections() -> None:
     cases = [case("Abs", n, "wrongly_rejected", message="no") for n in range(9)]
     cases += [case("Exp", n, "mismatch", kind="value") for n in range(5)]
     cases += [case("Log", 0, "crashed", message="killed by SIGSEGV (in run)")]
@@ -82,7 +82,7 @@ def test_crashes_come_first_then_wrong_values_then_refusals() -> None:
     assert sum(c["share"] for c in causes) == 1
 
 
-def test_a_crash_is_told_first_however_rare() -> None:
+def test_a_rare_crash_comes_first() -> None:
     cases = [case("Abs", n, "wrongly_rejected", message=f"reason {chr(97 + n % 12)}") for n in range(60)]
     cases += [case("Log", 0, "crashed", message="killed by SIGSEGV (in run)")]
     causes = find_causes(cases, cube(cases), {})
@@ -169,7 +169,7 @@ def test_what_the_older_run_would_have_shown_is_new(tmp_path: Path) -> None:
     assert [e["key"] for e in reports.diff(old, spread)["new"]] == ["onnx/Neg/13"], "known words, but in all of an op"
 
 
-def test_with_one_seed_whatever_fails_only_now_is_new(tmp_path: Path) -> None:
+def test_with_the_same_seed_any_further_failure_is_new(tmp_path: Path) -> None:
     old = write(tmp_path / "old.jsonl", 0, refusals("Abs", 3, "no layer 'Abs'"))
     new = write(tmp_path / "new.jsonl", 0, refusals("Abs", 3, "no layer 'Abs'") + refusals("Log", 1, "no layer 'Log'"))
     assert [e["key"] for e in reports.diff(old, new)["new"]] == ["onnx/Log/13"]

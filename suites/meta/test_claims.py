@@ -42,7 +42,7 @@ def drawn(path: Path) -> Counter[str]:
     return out
 
 
-def test_a_young_backend_is_asked_what_it_claims(opconform: Cli) -> None:  # noqa: F811
+def test_a_run_draws_only_what_a_backend_claims(opconform: Cli) -> None:  # noqa: F811
     done = opconform.run(f"{MODULE}:Young", "--cases", "64", "--no-invalid", "--out", "out")
     assert done.returncode == 0, done.stdout
     seen = drawn(opconform.folder / "out")
@@ -51,13 +51,13 @@ def test_a_young_backend_is_asked_what_it_claims(opconform: Cli) -> None:  # noq
     assert set(seen) - {"Add", "Max", "MatMul", "dtype f32", "agree", "uninformative"} == set()
 
 
-def test_what_is_claimed_is_asked(opconform: Cli) -> None:  # noqa: F811
+def test_claimed_instances_run(opconform: Cli) -> None:  # noqa: F811
     done = opconform.run(f"{MODULE}:Boastful", "--cases", "64")
     assert done.returncode == 1
     assert "wrongly rejected" in done.stdout
 
 
-def test_each_backend_is_asked_within_its_own_claims(opconform: Cli) -> None:  # noqa: F811
+def test_each_backend_runs_within_its_own_claims(opconform: Cli) -> None:  # noqa: F811
     both = ("--backend", "suites.meta.toy_backends:Right")
     done = opconform.run(f"{MODULE}:Young", *both, "--cases", "64", "--no-invalid", "--out", "out")
     assert done.returncode == 0, done.stdout
@@ -113,7 +113,7 @@ def test_a_malformed_claim_is_one_line(opconform: Cli) -> None:  # noqa: F811
         ("absolute", ["Erf"], "absolute: expected {op: absolute error}"),
     ],
 )
-def test_the_form_of_a_claim_is_told(attribute: str, value: Any, text: str) -> None:
+def test_a_malformed_claim_is_reported(attribute: str, value: Any, text: str) -> None:
     with pytest.raises(FormatError) as e:
         read({attribute: value})
     assert str(e.value).startswith(text)

@@ -201,7 +201,7 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         (["merge", "nothing.jsonl", "--out", "x"], ["no such record file"]),
     ],
 )
-def test_bad_requests_are_told_in_one_line(opconform: Cli, args: list[str], words: list[str]) -> None:
+def test_bad_requests_are_reported_in_one_line(opconform: Cli, args: list[str], words: list[str]) -> None:
     one_line(opconform(*args), *words)
     assert not (opconform.folder / ".opconform").exists() or not list(opconform.folder.rglob("report.html"))
 
@@ -285,7 +285,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory, env: dict[str, str]) -> tup
     return c, done.stdout
 
 
-def test_a_failing_run_tells_what_a_stranger_needs(failed: tuple[Cli, str]) -> None:
+def test_a_failing_run_prints_failures_and_replay_lines(failed: tuple[Cli, str]) -> None:
     c, text = failed
     assert "mismatch" in text
     assert "largest error" in text
@@ -308,7 +308,7 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
     assert "agree" in done.stdout
 
 
-def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
+def test_outputs_beyond_those_requested_are_reported(opconform: Cli) -> None:
     done = opconform.run("suites.meta.contract_backends:Generous", "--cases", "8", "--out", "out")
     told = "note: suites.meta.contract_backends:Generous: run returned ['inside'] beside"
     assert done.returncode == 0
@@ -319,7 +319,7 @@ def test_outputs_that_nobody_asked_for_are_told(opconform: Cli) -> None:
         assert "beside the outputs that were asked for" in (opconform.folder / page).read_text(), page
 
 
-def test_a_place_that_is_none_is_told_with_what_is_there(opconform: Cli) -> None:
+def test_an_unknown_place_is_reported_with_the_existing_ones(opconform: Cli) -> None:
     (opconform.folder / "file").touch()
     for args in (["run"], ["campaign"], ["minimize", "x", "--backend", "x"], ["report", "x"], ["export", "x"]):
         done = opconform(*args, "--out", "file/inside")
@@ -327,7 +327,7 @@ def test_a_place_that_is_none_is_told_with_what_is_there(opconform: Cli) -> None
         assert "--out: expected a folder, file is a file" in done.stderr, done.stderr
 
 
-def test_why_there_is_no_verdict_is_said(opconform: Cli) -> None:
+def test_the_reason_of_an_unknown_verdict_is_printed(opconform: Cli) -> None:
     done = opconform.run("suites.meta.contract_backends:WrongContainer", "--cases", "8", "--out", "out")
     assert done.returncode == 1, done.stderr
     assert "without verdict" in done.stdout, done.stderr
@@ -409,7 +409,7 @@ def test_shards_make_the_whole(opconform: Cli) -> None:
     assert "new: 0" in done.stdout
 
 
-def test_diff_tells_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None:
+def test_diff_shows_what_is_new(opconform: Cli, failed: tuple[Cli, str]) -> None:
     bad = failed[0].folder / "out/records.jsonl"
     good = opconform.folder / "good.jsonl"
     rows = records(bad)
@@ -520,7 +520,7 @@ def test_a_killed_run_resumes(opconform: Cli) -> None:
     assert sum(cases_judged(path).values()) == 64 * 5
 
 
-def test_a_newcomer_is_asked_for_what_the_others_have_done(opconform: Cli) -> None:
+def test_a_new_backend_runs_the_units_that_others_have_done(opconform: Cli) -> None:
     """A run of all that is here goes on after an upgrade: the new release is asked for everything."""
     path = opconform.folder / "out/records.jsonl"
     (opconform.folder / "mine.py").write_text(
@@ -542,7 +542,7 @@ def test_a_newcomer_is_asked_for_what_the_others_have_done(opconform: Cli) -> No
         golden.write(path, [r for r in records(path) if r["t"] != "end"])
 
 
-def test_a_run_that_asks_nobody_is_no_pass(opconform: Cli) -> None:
+def test_a_run_without_backends_does_not_pass(opconform: Cli) -> None:
     one_line(opconform.run("suites.meta.slow_backends:WrongFormat", "--out", "out"), "takes models of toy")
     assert not (opconform.folder / "out/report.html").exists()
 
@@ -677,7 +677,7 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
-def test_a_full_disk_is_told_and_what_was_judged_is_kept(opconform: Cli) -> None:
+def test_a_full_disk_is_reported_and_what_was_judged_is_kept(opconform: Cli) -> None:
     args = ["run", "--dialect", "toy", "--backend", f"{TOY}:Right", "--cases", "3000", "--out", "out"]
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, *args],

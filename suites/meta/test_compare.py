@@ -318,7 +318,7 @@ def test_14_what_rounds_to_zero_is_not_flushed():
         assert agrees(e, np.array([first, 0, -0.0], np.float32), flushes=("f32",))
 
 
-def test_14_what_rounds_to_the_smallest_normal_number_may_be_kept_beside_flushed_ones():
+def test_14_a_result_that_rounds_to_the_smallest_normal_need_not_be_flushed():
     tiny = 2.0**-126
     h = np.array([1e-38, np.nextafter(tiny, 0)], np.float64)  # the second is tiny before rounding, not after
     e = expect(h.astype(np.float32), h, classes.rounded(1))
@@ -329,7 +329,7 @@ def test_14_what_rounds_to_the_smallest_normal_number_may_be_kept_beside_flushed
     assert kind(e, np.array([1e-38, 0], np.float32), flushes=("f32",)) == "flush"  # both are subnormal
 
 
-def test_14_what_may_be_flushed_is_not_told_as_the_error_of_what_is_wrong():
+def test_14_flushed_elements_do_not_enter_the_error_of_wrong_ones():
     e = wide_of([2.0**-130, 1.0], F32, classes.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))
     assert j.kind == "value"
@@ -464,7 +464,7 @@ def test_native_kernel_and_plain_rules_agree(d):
 # -- sets, choices, containers, strings, complex, types ---------------------------------------------------------
 
 
-def test_any_order_permutes_all_outputs_alike():
+def test_any_order_permutes_all_outputs_the_same_way():
     v, n = np.array([3.0, 1, 2], np.float32), np.array([1, 5, 2], np.int64)
     es = [expect(v, error=classes.any_order(0)), expect(n, error=classes.any_order(0))]
     p = [2, 0, 1]
@@ -553,7 +553,7 @@ def test_insensitive_results_are_uninformative():
     assert kind(zeros, np.ones(64, np.float32)) == "value"
 
 
-def test_several_outputs_say_nothing_only_if_none_says_something():
+def test_several_outputs_are_uninformative_only_if_each_is():
     zeros = with_class(np.zeros(64), F32, "accumulates")
     none, some = np.zeros(64, np.float32), np.arange(64, dtype=np.float32)
     for outs, seen in (((none, none), 2), ((none, some), 1), ((some, none), 1)):
@@ -716,7 +716,7 @@ def test_every_fourth_and_the_border_and_the_tail():
     assert verdict(expect(v), a).diff()["pattern"] == "the border"
 
 
-def test_bias_and_condition_are_told():
+def test_bias_and_condition_are_reported():
     h = normal((10, 10)).astype(np.float64)
     e = wide_of(h, F32, classes.bounded(lambda c: 1e-4 * np.abs(c.wide), "1e-4"))
     d = verdict(e, (h + 1e-3 * (1 + 0.1 * normal((10, 10), seed=4))).astype(np.float32)).diff()

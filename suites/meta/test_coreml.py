@@ -219,7 +219,7 @@ def test_what_core_ml_cannot_take_is_unsupported(recorder):
         backend.load(program(shape=(1,) * 6), "mil")
 
 
-def test_without_macos_and_without_a_recording_it_says_so():
+def test_without_macos_and_without_a_recording_the_error_states_why():
     h = BackendHandle(Spec("coreml-cpu", "CoreMl", file=coreml.__file__))
     import sys
 

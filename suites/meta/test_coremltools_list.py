@@ -31,7 +31,7 @@ def tables() -> list[dict[str, Any]]:
     return [t for t in listed if "mismatch" in np.atleast_1d(t.get("verdict", "mismatch"))]
 
 
-def test_what_comes_is_said_of_every_mismatch() -> None:
+def test_every_mismatch_entry_states_the_answer() -> None:
     found = tables()
     without = {
         t["id"]
@@ -47,7 +47,7 @@ def entry(id: str) -> LedgerEntry:
 
 
 @pytest.mark.parametrize("id", [t["id"] for t in tables() if t["id"] not in SILENT])
-def test_another_wrong_answer_is_told(id: str) -> None:
+def test_another_wrong_answer_is_reported(id: str) -> None:
     """Of its minimal instance: every number of the last output is off by 7, or it has another axis, as a value and as
     what type inference says."""
     e = entry(id)

@@ -21,7 +21,7 @@ from harness.session.session import Backends
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_saved_instances_are_explained_and_known_differences_stand(name: str) -> None:
+def test_saved_instances_are_explained_and_known_differences_occur(name: str) -> None:
     ledger = load_ledger()
     d = registry.dialect(name)
     pairs = list(corpus.cases(corpus.saved(ledger), d.versions.values()))

@@ -50,7 +50,7 @@ def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args:
 
 
 @pytest.mark.parametrize(("target", "ops"), [("onnx", 75), ("tflite", 45)])
-def test_what_is_asked_elsewhere_has_the_same_answer(target: str, ops: int) -> None:
+def test_a_translated_instance_has_the_same_answer(target: str, ops: int) -> None:
     """Both references agree to the last bit on every instance that crosses, and most shared meanings do cross."""
     way, crossed, bad = Translation(registry.dialect(target)), set(), []
     for v in registry.dialect("mil").versions.values():
@@ -98,13 +98,13 @@ def test_what_is_asked_elsewhere_has_the_same_answer(target: str, ops: int) -> N
         ),
     ],
 )
-def test_what_cannot_be_said_has_its_reason(case: Case, why: str) -> None:
+def test_an_instance_without_translation_has_a_reason(case: Case, why: str) -> None:
     assert case.expected is not None, case.problem
     with pytest.raises(Untranslatable, match=why):
         Translation(registry.dialect("onnx")).cross(case.version, case.inst, case.draws, case.expected)
 
 
-def test_a_broken_rule_is_not_asked_elsewhere() -> None:
+def test_a_broken_rule_does_not_run_cross_dialect() -> None:
     case = instance("add", x=[1.0], y=[2.0])
     broken = fill(case.version, replace(case.inst, rule="broadcast"))
     got = cross(broken, ONNX)

@@ -114,7 +114,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_damaged_records_are_read_or_told(seed: int, tmp_path: Path, told: Callable[..., int]) -> None:
+def test_damaged_records_are_read_or_reported(seed: int, tmp_path: Path, told: Callable[..., int]) -> None:
     r = Random(seed)
     good = golden.write(tmp_path / "good.jsonl", ROWS)
     codes = set()
@@ -135,7 +135,7 @@ def plan(out: Path) -> session.Plan:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_damaged_run_is_resumed_or_told(seed: int, tmp_path: Path) -> None:
+def test_a_damaged_run_is_resumed_or_reported(seed: int, tmp_path: Path) -> None:
     r = Random(seed)
     backends = {"b": {"version": "1", "formats": ["toy"]}}
     head = {"t": "run", "format": FORMAT, "backends": backends, **session.identity(plan(tmp_path))}
@@ -156,7 +156,7 @@ def test_a_damaged_run_is_resumed_or_told(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", registry.names())
-def test_a_damaged_instance_is_evaluated_or_told(dialect: str) -> None:
+def test_a_damaged_instance_is_evaluated_or_reported(dialect: str) -> None:
     r = Random(dialect)
     every = list(registry.dialect(dialect).versions.values())
     for n in range(120):
@@ -171,7 +171,7 @@ def test_a_damaged_instance_is_evaluated_or_told(dialect: str) -> None:
             pytest.fail(f"{v.key}: {type(e).__name__}: {e}: {json.dumps(bad)}")
 
 
-def test_what_is_nested_too_deeply_is_told(tmp_path: Path, told: Callable[..., int]) -> None:
+def test_what_is_nested_too_deeply_is_reported(tmp_path: Path, told: Callable[..., int]) -> None:
     for levels in (600, 100_000):
         deep = "[" * levels + "]" * levels
         inst = f'{{"format":1,"dialect":"onnx","op":"Abs","version":13,"opset":13,"attrs":{{"a":{deep}}},"args":{{}}}}'

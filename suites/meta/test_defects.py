@@ -102,11 +102,11 @@ NONE = r"expected a function of defects/\*.py beside the file, got none"
         (FLIPPED, -1, "mismatch"),
     ],
 )
-def test_only_what_the_model_says_is_excused(tmp_path, defects, answer, found):
+def test_a_defect_model_excuses_only_its_own_answer(tmp_path, defects, answer, found):
     assert verdict(tmp_path, 'defect_model = "told"', answer, defects).verdict.value == found
 
 
-def test_an_output_that_does_not_come(tmp_path):
+def test_a_defect_model_may_state_a_missing_output(tmp_path):
     (tmp_path / "x.toml").write_text(ENTRY.format('defect_model = "told"'))
     (tmp_path / "defects").mkdir()
     (tmp_path / "defects" / "toy.py").write_text(
@@ -117,7 +117,7 @@ def test_an_output_that_does_not_come(tmp_path):
         assert judge_case(case(), BackendInfo("toy"), [outcome], load_ledger([tmp_path])).verdict is found
 
 
-def test_a_wrong_type_is_told_whatever_the_values(tmp_path):
+def test_a_wrong_type_is_reported_for_any_values(tmp_path):
     (tmp_path / "x.toml").write_text(ENTRY.format('defect_model = "told"'))
     (tmp_path / "defects").mkdir(exist_ok=True)
     (tmp_path / "defects" / "toy.py").write_text("import numpy as np\n" + HALF)
@@ -146,7 +146,7 @@ def test_one_of_several_models_is_enough(tmp_path):
         ('wide = " "', HALF, "wide must be a text"),
     ],
 )
-def test_a_model_that_is_not_there_is_told(tmp_path, fields, defects, words):
+def test_a_model_that_is_not_there_is_reported(tmp_path, fields, defects, words):
     with pytest.raises(FormatError, match=words) as e:
         verdict(tmp_path, fields, [0, 0, 0, 0], defects)
     assert str(e.value).startswith("x.toml:2: known shape-of-it: ")
@@ -222,7 +222,7 @@ def test_an_ambiguity_may_name_a_reading(tmp_path):
     ],
     ids=lambda e: e.id,
 )
-def test_listed_models_excuse_what_they_say_and_no_more(entry):
+def test_listed_models_excuse_their_answers_and_no_others(entry):
     """The instance of an entry, answered as one of its models says, and then otherwise at an element that is wrong.
     What is said but for an error is answered with most of that error, or with what else may come."""
     run = int("runs" in (entry.when.names if entry.when else ()))  # what shows in the second run

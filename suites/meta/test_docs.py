@@ -127,7 +127,7 @@ def test_every_local_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_every_function_on_a_page_is_defined_where_it_says(page: Path) -> None:
+def test_every_function_on_a_page_is_defined_in_the_stated_file(page: Path) -> None:
     for name, path in re.findall(r"`([\w.]+)` in `([\w/]+\.py)`", page.read_text("utf-8")):
         source = (ROOT / path).read_text("utf-8")
         for part in name.split("."):

@@ -117,7 +117,7 @@ def _late(*_: object) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(registry.names()))
-def test_an_edited_instance_is_evaluated_or_told(name: str) -> None:
+def test_an_edited_instance_is_evaluated_or_reported(name: str) -> None:
     before = signal.signal(signal.SIGALRM, _late)
     try:
         bad = [

@@ -223,7 +223,7 @@ def test_everything_has_an_effect(system: str) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_what_is_said_to_have_no_effect_has_none(system: str) -> None:
+def test_parameters_listed_without_effect_have_none(system: str) -> None:
     """An excuse that holds for no op version any more is gone."""
     mine = {p for p in WITHOUT_EFFECT if p.startswith(f"{system}/")}
     needed: set[str] = set()

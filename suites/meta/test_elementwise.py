@@ -177,7 +177,7 @@ def test_integer_meanings() -> None:
     assert s.add(np.array([127], np.int8), np.array([1], np.int8)).tolist() == [-128]
 
 
-def test_what_no_spec_decides_is_said() -> None:
+def test_what_no_specification_decides_is_stated() -> None:
     i = np.array([5, -128], np.int8)
     assert s.div.ambiguous is not None
     assert s.bit_shift.ambiguous is not None

@@ -170,7 +170,7 @@ def test_a_sentence_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not Sentences(registry.dialect("onnx")).of("onnx/Sub/14")
 
 
-def test_the_list_tells_shares_and_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_shows_shares_and_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "excused", "--op", "onnx/OptimizedRNN", "--op", "onnx/Add", "--draws", "60"]) == 0
     (line,) = capsys.readouterr().out.strip().splitlines()
     assert line.startswith("onnx/OptimizedRNN/1")

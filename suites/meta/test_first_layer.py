@@ -32,7 +32,7 @@ def _chain(weights: list[np.ndarray], narrow: bool) -> list[Layer]:
     return layers
 
 
-def test_a_sound_chain_passes_and_says_how_sharp_its_bounds_are() -> None:
+def test_a_sound_chain_passes_and_states_how_sharp_its_bounds_are() -> None:
     report = first_out_of_bounds(_chain(_weights(), narrow=True))
     assert report
     assert report.first is None

@@ -158,7 +158,7 @@ def test_variadic_operand_is_a_list_and_a_type_attribute_a_numpy_dtype():
     assert {np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)} <= seen
 
 
-def test_several_outputs_and_those_that_nobody_asked_for():
+def test_several_outputs_and_surplus_ones():
     def top_k(x, k, axis, largest, sorted):
         order = np.argsort(x, axis=axis, kind="stable")
         if largest:
@@ -208,7 +208,7 @@ def test_elements_that_the_specification_leaves_open_are_not_called_wrong():
     assert check("onnx/ReduceMax-20", reduce_max, dtypes=("f32",), cases=100).verdicts["ambiguous"]
 
 
-def test_invalid_instances_are_asked_on_demand():
+def test_invalid_instances_run_on_demand():
     text = failing("onnx/Softmax-13", lambda x, axis: x * 0 if axis >= x.ndim else softmax(x, axis), invalid=True)
     assert "wrongly accepted" in text
     assert "breaks the rule" in text

@@ -204,7 +204,7 @@ def test_variadic_slots_take_an_index(tmp_path):
     assert explained(tmp_path, text, judged(arrays, args=args))
 
 
-def test_a_condition_may_stand_in_several_lines(tmp_path):
+def test_a_condition_may_be_in_several_lines(tmp_path):
     text = BASE + "when = \"\"\"\n  rank('X') == 2\n  and (dtype == 'f16'\n    or any_nan('X'))\"\"\"\n"
     for x, hit in ((np.nan, True), (1, False)):
         assert explained(tmp_path, text, judged({"X": np.full(2, x, np.float32)})) is hit
@@ -253,7 +253,7 @@ def test_conditions_can_do_nothing_else(text, words):
         (BASE.replace("[[known]]", "[[ambiguous]]"), "unknown field 'reason'"),
     ],
 )
-def test_a_file_that_is_wrong_says_where(tmp_path, text, words):
+def test_a_file_that_is_wrong_states_where(tmp_path, text, words):
     with pytest.raises(FormatError, match=r"x\.toml") as e:
         ledger(tmp_path, text)
     assert words in str(e.value)
@@ -320,14 +320,14 @@ EVERY = [e for e in load_ledger().entries if e.when is not None and e.instance i
 
 
 @pytest.mark.parametrize("entry", EVERY, ids=[e.id for e in EVERY])
-def test_every_condition_holds_of_its_own_instance_as_far_as_that_tells(entry):
+def test_every_condition_holds_of_its_own_instance(entry):
     case = fill(registry.version_of(entry.instance), entry.instance)
     runs = [case.at(r) if entry.instance.reruns else case for r in range(1 + len(entry.instance.reruns))]
     told = [entry._holds(Facts(c, PLAIN)) for c in runs]  # FormatError where it cannot be evaluated
     assert any(told) or entry.when.names & OUTCOME or "runs" in entry.when.names
 
 
-def test_what_a_backend_does_not_take_tells_nothing_of_an_entry(tmp_path):
+def test_an_unsupported_instance_does_not_make_an_entry_stale(tmp_path):
     inst = json.dumps(Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))}).to_json())
     led = ledger(tmp_path, BASE + f"instance = '{inst}'")
     both = [BackendInfo("onnxruntime", "1"), BackendInfo("onnxruntime-all", "1")]
@@ -353,7 +353,7 @@ def test_what_was_not_replayed_or_shows_elsewhere_is_not_called_gone(tmp_path):
 
 
 @pytest.mark.parametrize(("ops", "told"), [(("Relu",), ["relu-nan"]), (("Selu",), [])])
-def test_a_run_of_some_ops_on_a_named_backend_tells_what_is_gone(tmp_path, monkeypatch, ops, told):
+def test_a_run_of_some_ops_on_a_named_backend_reports_stale_entries(tmp_path, monkeypatch, ops, told):
     inst = Instance("onnx", "Relu", 14, 14, {}, {"X": Arg(F32, (1,))})
     led = ledger(tmp_path, BASE + f"instance = '{json.dumps(inst.to_json())}'")
     monkeypatch.setattr(session, "load_ledger", lambda backends, own=(): led)
@@ -413,7 +413,7 @@ def test_an_intermittent_difference_is_not_reported_as_gone(tmp_path):
         ledger(tmp_path, BASE + 'intermittent = "memory that nobody wrote"\n')
 
 
-def test_every_known_difference_says_whether_it_was_reported():
+def test_every_known_difference_has_a_status():
     paths = [path for folder in folders() for path in sorted(folder.rglob("*.toml"))]
     assert len(paths) > 100
     for path in paths:

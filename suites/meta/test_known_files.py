@@ -55,12 +55,12 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_entry_stands_in_its_file_with_its_fields_in_order(script: ModuleType) -> None:
+def test_every_entry_is_in_its_file_with_its_fields_in_order(script: ModuleType) -> None:
     changed = script.changes(script.written())
     assert not changed, f"run scripts/known.py: {sorted(p.name for p in changed)}"
 
 
-def test_no_instance_of_the_tree_stands_in_a_table() -> None:
+def test_no_instance_of_the_tree_is_in_a_table() -> None:
     paths = [p for p in sorted(KNOWN.rglob("*.toml")) if p.name != FOLDERS]
     assert len(paths) > 100
     for path in paths:
@@ -69,12 +69,12 @@ def test_no_instance_of_the_tree_stands_in_a_table() -> None:
             assert list(table) == sorted(table, key=ORDER.index), f"{path.name}: {table['id']}"
 
 
-def test_the_page_tells_the_order_of_the_fields() -> None:
+def test_the_page_shows_the_order_of_the_fields() -> None:
     page = (ROOT / "docs/known-differences.md").read_text("utf-8")
     assert tuple(page.split("```text\n")[1].split("```")[0].split()) == ORDER
 
 
-def test_an_instance_beside_the_file_belongs_to_its_entry(place: Path) -> None:
+def test_an_instance_next_to_the_file_belongs_to_its_entry(place: Path) -> None:
     (place / "mine/relu.toml").write_text(ONE + "\n" + TABLE.format(id="two", backend="mine"))
     (place / "mine/relu.jsonl").write_text(line("two", ABS, neighbours=[RELU.to_json()]) + line("one"))
     one, two = load_ledger([place]).entries
@@ -84,7 +84,7 @@ def test_an_instance_beside_the_file_belongs_to_its_entry(place: Path) -> None:
     assert one.folder == "mine"
 
 
-def test_a_file_that_stands_alone_has_the_instance_in_its_table(tmp_path: Path) -> None:
+def test_a_single_file_has_the_instance_in_its_table(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(ONE + f"instance = '{RELU.dumps()}'\n")
     (entry,) = read(tmp_path / "mine.toml")
     assert entry.instance.id == RELU.id

@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> Path:
         (BackendInfo("plugged", "2.0", front_end="mine"), ["new"]),
     ],
 )
-def test_a_ledger_reads_what_speaks_of_a_backend_and_its_release(
+def test_a_ledger_reads_the_folders_of_a_backend_and_its_release(
     place: Path, info: BackendInfo, ids: list[str]
 ) -> None:
     ledger = load_ledger([place], backends=[])
@@ -87,7 +87,7 @@ def test_saved_instances_do_not_depend_on_what_was_read(place: Path) -> None:
 
 
 @pytest.mark.parametrize("name", backends.names())
-def test_nothing_that_speaks_of_a_backend_is_left_unread(name: str) -> None:
+def test_every_entry_of_a_backend_is_read(name: str) -> None:
     for version in RELEASES:
         info, ledger = BackendInfo(name, version), load_ledger(backends=[])
         ledger.read_for(info)

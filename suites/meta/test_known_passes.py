@@ -47,7 +47,7 @@ def _faults(right: list[Any], came: list[Any]) -> Iterator[tuple[int, tuple[int,
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
-def test_another_wrong_value_beside_a_listed_one_is_caught(entry: Any, answers: Any) -> None:
+def test_another_wrong_value_next_to_a_listed_one_is_caught(entry: Any, answers: Any) -> None:
     results, info = answers
     result = results[entry.id]
     if result.outcome.outputs is None:

@@ -90,7 +90,7 @@ def test_every_script_shows_its_difference(backend: str, tmp_path: Path) -> None
     assert not every(backend, None, tmp_path)
 
 
-def test_what_no_longer_occurs_is_said(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
+def test_what_no_longer_occurs_is_stated(written: tuple[Path, list[known_report.KnownReportRow]]) -> None:
     out, rows = written
     gone = known_report.KnownReportRow(rows[0].entry, "onnxruntime", rows[0].key, "agree", None)
     assert f"* {gone.entry.id} " in known_report.index([*rows, gone], out).partition("## Not seen")[2]

@@ -65,7 +65,7 @@ def test_types_go_alone_until_they_passed() -> None:
     assert plan(h, case()) == "together"
 
 
-def test_types_that_lack_are_asked_now_and_then() -> None:
+def test_types_that_lack_run_rarely() -> None:
     h = learned_support()
     for _ in range(GAP):
         assert plan(h, case()) == "alone"
@@ -122,7 +122,7 @@ def test_a_new_combination_of_types_that_passed_goes_together_where_few_lacked()
     assert plan(h, of("f32", "i64")) == "alone"  # mixtures lack here
 
 
-def test_a_gap_at_one_opset_says_nothing_about_the_others() -> None:
+def test_a_gap_at_one_opset_does_not_affect_the_others() -> None:
     h = learned_support()
     h.agreed([case(opset=7)])
     for _ in range(GAP):
@@ -158,7 +158,7 @@ def test_a_listed_refusal_goes_alone_and_does_not_count(tmp_path: Any) -> None:
     assert plan(h, case()) == "together"
 
 
-def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) -> None:
+def test_a_condition_that_rarely_predicts_is_ignored(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "wrongly_rejected")
     h.agreed([case()])
     for _ in range(SELDOM + 1):
@@ -168,7 +168,7 @@ def test_a_condition_that_hardly_ever_comes_true_is_not_heeded(tmp_path: Any) ->
     assert plan(h, case()) == "together"
 
 
-def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> None:
+def test_a_listed_death_is_shown_and_then_runs_rarely(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "crashed")
     h.agreed([case()])
     for _ in range(SURE):
@@ -185,7 +185,7 @@ def test_a_listed_death_is_shown_and_then_asked_now_and_then(tmp_path: Any) -> N
     assert plan(h, case(1)) == "alone"
 
 
-def test_a_listed_death_of_types_that_never_passed_is_not_asked_each_time(tmp_path: Any) -> None:
+def test_a_listed_death_of_types_that_never_passed_does_not_run_each_time(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "crashed")
     for _ in range(SURE):
         c = case()
@@ -195,7 +195,7 @@ def test_a_listed_death_of_types_that_never_passed_is_not_asked_each_time(tmp_pa
     assert plan(h, case(ASK_AGAIN)) == "alone"
 
 
-def test_a_gap_is_a_gap_whatever_was_foretold(tmp_path: Any) -> None:
+def test_unsupported_counts_as_a_gap_even_if_a_rejection_was_listed(tmp_path: Any) -> None:
     h = learned_support(tmp_path, "wrongly_rejected")
     for _ in range(GAP):
         c = case()
@@ -212,7 +212,7 @@ def broken(rule: str, i: int = 1) -> Case:
     return c
 
 
-def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
+def test_a_broken_rule_that_ends_the_process_runs_rarely() -> None:
     h = learned_support()
     for _ in range(SURE):
         assert plan(h, broken("a")) == "together"
@@ -233,14 +233,14 @@ def test_a_broken_rule_that_ends_the_process_is_asked_now_and_then() -> None:
 
 
 @pytest.mark.parametrize(("status", "verdict"), [(Status.CRASHED, Verdict.CRASHED), (Status.VALUE, Verdict.KNOWN)])
-def test_a_broken_rule_is_asked_while_its_end_is_no_listed_death(status: Status, verdict: Verdict) -> None:
+def test_a_broken_rule_runs_while_its_end_is_no_listed_death(status: Status, verdict: Verdict) -> None:
     h = learned_support()
     for _ in range(2 * SURE):
         answer(h, broken("a"), status, verdict)
     assert plan(h, broken("a")) == "together"
 
 
-def test_saved_instances_are_always_asked() -> None:
+def test_saved_instances_always_run() -> None:
     h = learned_support()
     for _ in range(GAP):
         answer(h, case(), Status.UNSUPPORTED, Verdict.UNSUPPORTED)
@@ -248,13 +248,13 @@ def test_saved_instances_are_always_asked() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "hangs"), [("crashed", False), ("timed_out", True)])
-def test_what_is_listed_to_hang_is_told(tmp_path: Any, verdict: str, hangs: bool) -> None:
+def test_a_listed_hang_is_known_before_it_runs(tmp_path: Any, verdict: str, hangs: bool) -> None:
     c = case()
     assert learned_support(tmp_path, verdict).dangers([c])[1] == ({id(c)} if hangs else set())
 
 
 @pytest.mark.parametrize("verdict", ["crashed", "mismatch"])
-def test_what_damages_its_process_shares_none_whatever_it_answers(tmp_path: Any, verdict: str) -> None:
+def test_an_instance_that_damages_its_process_shares_none(tmp_path: Any, verdict: str) -> None:
     h = learned_support(tmp_path, verdict)
     assert h.dangers([case()])[0] == set()
     (tmp_path / "x.toml").write_text((tmp_path / "x.toml").read_text() + "corrupts_process = true\n")
@@ -303,7 +303,7 @@ def test_what_a_stage_learns_counts_from_the_next_one_on() -> None:
     assert [id(c) in h.plan([c])[0] for c in (case(33), case(63), case(65))] == [False, False, True]
 
 
-def test_what_was_learnt_is_the_same_in_whatever_order_and_from_the_records() -> None:
+def test_learned_support_does_not_depend_on_order_and_survives_resume() -> None:
     """Answers of several units, in several orders, and taken back from the JSON of a record."""
 
     def teach(order: list[int]) -> LearnedSupport:
@@ -373,7 +373,7 @@ def some_trait() -> str:
     return min(counts, key=lambda t: abs(counts[t] - 32))
 
 
-def test_a_trait_with_which_nothing_is_taken_is_asked_one_in_twenty() -> None:
+def test_a_trait_with_which_nothing_is_taken_runs_one_in_twenty() -> None:
     h, trait = learned_support(), some_trait()
     taken_or_not(h, 0, 16, lambda t: trait not in t)
     later = [case(i) for i in range(16, 416)]
@@ -388,7 +388,7 @@ def test_a_trait_with_which_nothing_is_taken_is_asked_one_in_twenty() -> None:
     assert why.startswith("as before: none was taken with ")
 
 
-def test_a_trait_seen_too_seldom_is_asked() -> None:
+def test_a_trait_seen_too_rarely_still_runs() -> None:
     h, trait = learned_support(), some_trait()
     taken_or_not(h, 0, 4, lambda t: trait not in t)
     later = [case(i) for i in range(16, 80)]

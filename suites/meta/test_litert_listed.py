@@ -81,7 +81,7 @@ def test_a_listed_condition_of_strided_slice_holds_without_an_operand(absent: st
     assert not entry.matches(Result(case, info.name, Verdict.CRASHED, Outcome(Status.CRASHED)), info)
 
 
-def test_a_hybrid_cell_that_runs_once_per_step_is_told_from_others_where_it_overflows_too() -> None:
+def test_a_hybrid_cell_that_runs_once_per_step_is_distinguished_from_others_where_it_overflows_too() -> None:
     steps, known = 24, (Verdict.KNOWN, "litert-hybrid-bidirectional-rnn-runs-once-per-step")
     quant = {"scale": [0.0117], "zero_point": [0], "axis": 0}
     args = {"input": arg(np.ones((steps, 1, 1)))}

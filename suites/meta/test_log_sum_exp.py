@@ -46,7 +46,7 @@ def verdict(version: int, x: list[float], answer: float, dtype: str = "f32") -> 
         (13, [-80, -80], -INF, Verdict.MISMATCH),
     ],
 )
-def test_what_may_come_where_exponentials_leave_their_type(version, x, answer, expected) -> None:
+def test_accepted_results_where_exponentials_overflow(version, x, answer, expected) -> None:
     assert verdict(version, x, answer) is expected
 
 

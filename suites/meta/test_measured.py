@@ -32,7 +32,7 @@ def kinds(path: Path) -> list[str]:
     return [json.loads(line)["t"] for line in path.read_text().splitlines()]
 
 
-def test_a_measurement_is_told_and_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_measurement_is_reported_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert cli.main([*ARGS, "--out", str(out)]) == 0
     said = capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_a_measurement_is_told_and_goes_on_where_it_stopped(tmp_path: Path, caps
     assert capsys.readouterr().out == said
 
 
-def test_the_table_tells_shares_weak_faults_and_what_hides_most() -> None:
+def test_the_table_shows_shares_weak_faults_and_the_entries_that_hide_most() -> None:
     def record(fault: str, caught: int, behind: dict[str, list[str]]) -> dict[str, object]:
         return {"key": "toy/Add/1", "dtype": "f32", "fault": fault, "planted": 1, "caught": caught, "behind": behind}
 

@@ -282,7 +282,7 @@ def test_a_constant_may_have_any_of_the_types(op: str, x: str, y: str, const: st
         assert "fractions" in made([0.5, 0.25]).ambiguous
 
 
-def test_integers_beside_floats_are_drawn_and_mostly_judged() -> None:
+def test_integers_next_to_floats_are_drawn_and_mostly_judged() -> None:
     for key in ("matmul/ios17", "linear/ios17"):
         v = dialect.versions[f"mil/{key}"]
         cases = [draw_case(v, None, 41, i, 1, invalid=False) for i in range(300)]

@@ -237,7 +237,7 @@ def gru(version: str, **attrs: Any) -> Case:
         ("ios18", {"reset_after": True}, {"state", "product", "bias"}),
     ],
 )
-def test_the_reset_gate_acts_in_one_of_the_ways_that_are_said(version: str, attrs: Any, open_to: set[str]) -> None:
+def test_the_reset_gate_has_the_listed_readings_only(version: str, attrs: Any, open_to: set[str]) -> None:
     """In the formula b_ho stands outside of what r_t multiplies; the text of iOS 18 puts the gate in front."""
     h, u, b = np.array([1.0, 2.0]), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, 3.0])
     r = 1 / (1 + np.exp(-np.array([1.0, 3.0])))
@@ -257,7 +257,7 @@ def test_a_state_beyond_the_type_is_not_judged(key: str) -> None:
             assert all(np.isfinite(np.asarray(e.value, np.float64)).all() for e in dialect.evaluate(i, arrays_of(i)))
 
 
-def test_same_pads_in_one_of_the_ways_that_are_said() -> None:
+def test_same_padding_has_the_listed_readings_only() -> None:
     """conv: ceil(d_in / stride) elements, as same of other systems, or the amounts that the page prints."""
     fields = {"format": 1, "dialect": "mil", "op": "conv", "version": "ios15", "opset": "ios16", "outs": 1}
     args = {

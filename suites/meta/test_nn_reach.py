@@ -399,7 +399,7 @@ def test_a_product_of_two_inputs_ignores_what_is_stored() -> None:
 @pytest.mark.parametrize(
     ("key", "mode"), [("nn/categoricalDistribution/1", "isLogits"), ("mil/random_categorical/ios15", "mode")]
 )
-def test_probabilities_are_drawn_where_they_are_asked_for(key: str, mode: str) -> None:
+def test_probabilities_are_drawn_where_they_are_requested(key: str, mode: str) -> None:
     """ "false if the inputs are probabilities", "probs": rows that sum to 1."""
     v, seen = registry.dialect(key.split("/")[0]).versions[key], 0
     for i in range(40):

@@ -45,7 +45,7 @@ def test_elements_under_a_useless_bound_are_counted(useless: float) -> None:
         assert j.verdict is (Verdict.UNINFORMATIVE if unbound > 32 else Verdict.AGREE)
 
 
-def test_a_wrong_element_beside_unbound_ones_is_a_mismatch() -> None:
+def test_a_wrong_element_next_to_unbound_ones_is_a_mismatch() -> None:
     wrong = WIDE.astype(np.float32)
     wrong[-1] *= 2
     assert judged([expected(bounds(60, np.inf))], wrong).verdict is Verdict.MISMATCH
@@ -98,7 +98,7 @@ def test_the_report_lists_op_versions_that_are_mostly_uninformative(tmp_path: Pa
         assert list(data["elements"]["onnx/Relu/14"].values()) == [[7, 100, 10, n]]
 
 
-def test_what_was_judged_is_counted_everywhere_alike(tmp_path: Path) -> None:
+def test_judged_elements_have_the_same_count_everywhere(tmp_path: Path) -> None:
     """Not what is unsupported, says too little, or has no verdict."""
     done = reports.render(run_of(tmp_path, 3), tmp_path / "out")
     assert done.summary.judged == 7

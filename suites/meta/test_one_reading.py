@@ -111,7 +111,7 @@ def reversed_rnn(dialect: str) -> Case:
 
 
 @pytest.mark.parametrize("dialect", ["mil", "nn"])
-def test_a_reversed_sequence_comes_out_in_the_order_of_the_steps_or_of_the_input(dialect: str) -> None:
+def test_a_reversed_sequence_has_one_of_two_output_orders(dialect: str) -> None:
     c = reversed_rnn(dialect)
     assert told(c, [4.0, 4.0, 3.0], [3.0]) is Verdict.AGREE
     assert told(c, [3.0, 4.0, 4.0], [3.0]) is Verdict.AMBIGUOUS

@@ -234,7 +234,7 @@ def test_an_input_that_lost_its_name_is_refused(played):
         "only supports resize on",
     ],
 )
-def test_gaps_are_told_from_refusals(played, words):
+def test_gaps_are_distinguished_from_refusals(played, words):
     with pytest.raises(worker.Unsupported):
         played.OpenVino().load(words.encode(), "onnx")
     with pytest.raises(RuntimeError):

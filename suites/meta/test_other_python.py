@@ -102,7 +102,7 @@ def test_a_runtime_in_another_python():
     assert found, "neither onnxruntime nor a TFLite runtime is there"
 
 
-def test_an_interpreter_without_numpy_says_so(tmp_path):
+def test_an_interpreter_without_numpy_is_reported(tmp_path):
     fake = tmp_path / "python"
     fake.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'numpy'\" >&2\nexit 1\n")
     fake.chmod(0o755)

@@ -62,7 +62,7 @@ def beyond(a: np.ndarray) -> np.ndarray:
     return np.nextafter(a, np.copysign(np.asarray(np.inf, a.dtype), a)).astype(a.dtype)
 
 
-def test_rules_of_native_say_what_the_judge_says(tmp_path):
+def test_rules_of_native_packs_agree_with_the_judge(tmp_path):
     """Each element at, and just beyond, what the stated bound allows."""
     checker, told, same = example("check_native"), example("check_native").POINTWISE, 0
     assert told == POINTWISE
@@ -121,7 +121,7 @@ def test_rules_of_native_say_what_the_judge_says(tmp_path):
     assert same > 2000
 
 
-def test_tolerance_covers_every_derived_bound_and_says_how_loose_it_is():
+def test_tolerance_covers_every_derived_bound_and_states_how_loose_it_is():
     """In the reader's own arithmetic, at the last number that the bound allows."""
     covered = left_out = 0
     for f in frozen(n=24):

@@ -38,7 +38,7 @@ def _path(backend: str, case: Case) -> str:
 CONV = {"stride_h": 1, "stride_w": 1}
 
 
-def test_xnnpack_tells_that_it_took_a_convolution() -> None:
+def test_xnnpack_reports_that_it_took_a_convolution() -> None:
     case = _case("tflite/CONV_2D/3", 1, CONV, input=(1, 5, 5, 3), filter=(4, 3, 3, 3), bias=(4,))
     assert _path("litert-xnnpack", case) == "XNNPACK"
     assert _path("litert-opt", case) == "built-in kernel"
@@ -61,7 +61,7 @@ def test_xnnpack_leaves_a_model_without_output_shapes_alone(op: str, attrs: dict
     assert _path("litert-xnnpack", _case(f"tflite/{op}", 1, {**attrs, "@undeclared_shapes": True}, **shapes)) == ""
 
 
-def test_onnxruntime_tells_whether_the_graph_was_rewritten() -> None:
+def test_onnxruntime_reports_whether_the_graph_was_rewritten() -> None:
     relu = _case("onnx/Relu/14", 17, X=(2, 3))
     assert _path("onnxruntime", relu) == "as written"
     constant = _case("onnx/Relu/14", 17, X=(2, 3))
@@ -77,7 +77,7 @@ def test_the_ops_behind_an_output_are_read_from_the_bytes_of_a_model() -> None:
     assert onnx_bytes.paths(model.data, model.data, model.outputs[0]) == {model.outputs[0][0]: "as written"}
 
 
-def test_a_backend_that_fails_to_tell_says_so_in_its_place() -> None:
+def test_a_failing_paths_method_is_reported_as_the_path() -> None:
     def fails(handle: Any) -> dict[str, str]:
         raise RuntimeError("no such node")
 
@@ -105,7 +105,7 @@ def test_the_report_counts_by_path_and_names_what_was_never_taken(tmp_path: Path
     assert s.to_json()["untested_paths"] == s.untested_paths
 
 
-def test_no_instance_that_told_its_path_leaves_all_paths_untested(tmp_path: Path) -> None:
+def test_no_instance_that_reported_its_path_leaves_all_paths_untested(tmp_path: Path) -> None:
     s = summarise(_records(tmp_path))
     assert s.untested_paths == [["onnx/Relu/14", "mine", "fused"], ["onnx/Relu/14", "mine", "plain"]]
 

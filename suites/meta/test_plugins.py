@@ -66,7 +66,7 @@ def test_a_rude_plug_in_gets_the_verdict_it_deserves(name):
             assert j.outcome.status is Status.HARNESS_ERROR
 
 
-def test_what_a_plug_in_does_not_claim_is_not_asked():
+def test_unclaimed_instances_do_not_run_on_a_plug_in():
     with backends.create("suites.meta.contract_backends:Narrow") as handle:
         assert list(Engine([handle]).judge(cases())) == []
     with backends.create("suites.meta.contract_backends:Wide") as handle:
@@ -81,7 +81,7 @@ def test_words_of_a_backend_are_one_line_and_rule_no_terminal():
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
-def test_what_makes_no_claim_about_invalid_models_is_not_asked_for_them():
+def test_a_backend_that_does_not_validate_gets_no_invalid_models():
     v = toy.versions["toy/Add/1"]
     drawn = (draw_case(v, v.opsets[-1], 0, i) for i in range(64))
     invalid = [c for c in drawn if c.inst.rule is not None]

@@ -23,14 +23,14 @@ emulated = pytest.mark.skipif(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc/cpuinfo is Linux's")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="of an emulated Arm it tells of the machine around it")
-def test_the_instruction_tells_what_the_system_tells() -> None:
+def test_cpuid_agrees_with_the_system() -> None:
     words = processor.words()
     assert words
     assert words[0] in processor.ARCHITECTURES
     assert set(words[1:]) == processor._told() & set(processor.WORDS)
 
 
-def test_what_the_system_tells_serves_where_nobody_may_run_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_come_from_the_system_if_code_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> set[str]:
         raise PermissionError("no memory that is written and executed")
 
@@ -65,7 +65,7 @@ class _Arm:
 
 
 @pytest.mark.parametrize("system", ["Linux", "Darwin"])
-def test_arm_is_asked_in_its_own_way(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arm_features_come_from_the_kernel(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64" if system == "Linux" else "arm64")
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(processor.ctypes, "CDLL", lambda name: _Arm)
@@ -83,7 +83,7 @@ def test_a_processor_without_its_emulator(monkeypatch: pytest.MonkeyPatch, capsy
     assert "package qemu-user" in capsys.readouterr().err
 
 
-def test_a_place_is_said_as_on_the_command_line() -> None:
+def test_a_place_is_stated_as_on_the_command_line() -> None:
     assert Place("a b/python", "Haswell").options == " --backend-python 'a b/python' --backend-cpu Haswell"
     assert Place().options == ""
 

@@ -45,7 +45,7 @@ def test_what_names_no_provider_is_one_line(name):
         backends.find(name)
 
 
-def test_a_provider_that_is_not_here_says_what_brings_it():
+def test_a_provider_that_is_not_here_states_what_brings_it():
     with backends.create("ep:QNNExecutionProvider") as handle, pytest.raises(BackendError, match="qnn"):
         handle.start()
     with backends.create("ep:CUDAExecutionProvider") as handle, pytest.raises(BackendError, match="onnxruntime-gpu"):
@@ -87,7 +87,7 @@ def test_finite_leaves_out_nan_and_infinity_given_or_expected():
 
 
 @pytest.mark.skipif("OPCONFORM_WEBGPU_PYTHON" not in os.environ, reason="needs onnxruntime-webgpu (.ci/run has it)")
-def test_webgpu_computes_and_leaves_the_rest_to_nobody(monkeypatch):
+def test_webgpu_computes_without_cpu_fallback(monkeypatch):
     monkeypatch.setenv("VK_ICD_FILENAMES", os.environ["OPCONFORM_WEBGPU_ICD"])
     place = Place(python=os.environ["OPCONFORM_WEBGPU_PYTHON"])
     with backends.create("ep:WebGpuExecutionProvider", place) as handle:

@@ -72,7 +72,7 @@ def test_records_are_such_as_a_report_reads(tmp_path: Path) -> None:
     assert path.read_text() == "no record\n"
 
 
-def test_a_backend_that_is_asked_for_and_not_here_fails() -> None:
+def test_a_backend_that_is_requested_and_not_here_fails() -> None:
     code, text = run("--backend-python", "/no/python", "--cases", "1")
     assert code == 1, text
     assert "onnxruntime: cannot start /no/python: No such file or directory" in text, text

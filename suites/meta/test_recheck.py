@@ -55,13 +55,13 @@ def ledger_of(folder: Path, id: str, op: str, verdict: str, *more: str) -> Ledge
     return load_ledger([folder])
 
 
-def test_a_fault_that_stands_is_told_as_before(tmp_path: Path) -> None:
+def test_a_persistent_fault_is_reported_as_before(tmp_path: Path) -> None:
     with_, without = (run("DroppedNan", tmp_path / str(a), again=a)[0] for a in (True, False))
     assert with_.tally == without.tally
     assert with_.failures
 
 
-def test_an_answer_that_never_comes_again_is_flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_never_occurs_again_is_flaky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "erred"))
     summary, records = run("Moody", tmp_path)
     assert {r["verdict"] for r in records} == {"flaky"}
@@ -109,7 +109,7 @@ def test_a_neighbour_that_spoils_an_answer_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("Jealous", "wrongly_rejected"), ("JealousAndDies", "crashed")])
-def test_a_model_that_fails_though_its_instances_pass_is_told(name: str, verdict: str, tmp_path: Path) -> None:
+def test_a_model_that_fails_though_its_instances_pass_is_reported(name: str, verdict: str, tmp_path: Path) -> None:
     summary, records = run(name, tmp_path)
     assert summary.failures == len(records) > 0
     for r in records:
@@ -166,7 +166,7 @@ def test_a_listed_failure_of_a_model_is_known(tmp_path: Path) -> None:
     assert {r["known"] for r in out if r["t"] == "case"} == {"max-after-flip"}
 
 
-def test_a_death_that_never_comes_again_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_that_never_occurs_again_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
     summary, records = run("Frail", tmp_path)
     assert not summary.failures
@@ -196,7 +196,7 @@ def test_a_death_that_takes_an_earlier_model_names_it(tmp_path: Path, monkeypatc
     assert judged.verdict is Verdict.AGREE
 
 
-def test_a_listed_death_need_not_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listed_death_need_not_occur_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOY_FRAIL", str(tmp_path / "died"))
     spec = "suites.meta.toy_backends:Frail"
     with backends.create(spec) as main, backends.create(spec) as spare:
@@ -258,7 +258,7 @@ def test_a_listed_spoiler_gets_a_process_of_its_own(tmp_path: Path) -> None:
     assert set(tally) <= {"agree", "uninformative", "wrongly_accepted"}, tally
 
 
-def test_only_so_many_of_a_kind_are_asked_again(tmp_path: Path) -> None:
+def test_only_so_many_of_a_kind_are_rechecked(tmp_path: Path) -> None:
     spec = "suites.meta.toy_backends:DroppedNan"
     with backends.create(spec) as main, backends.create(spec) as spare:
         engine = Engine([main], recheck=Recheck(lambda _: spare))
@@ -282,7 +282,7 @@ def waited(outcome: Outcome) -> float:
 
 
 @pytest.mark.parametrize(("verdict", "known"), [("timed_out", True), ("crashed", False)])
-def test_what_is_listed_to_hang_has_a_part_of_the_deadline_when_asked_again(
+def test_a_listed_hang_is_rechecked_with_part_of_the_deadline(
     verdict: str, known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one fresh process, and in the two whose results are compared."""

@@ -44,12 +44,12 @@ def test_a_function_that_fails_leaves_no_verdict(tmp_path: Path) -> None:
         ('verdict = "crashed"\nrefused_if = ""', "refused_if must be a text"),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_told(tmp_path: Path, fields: str, words: str) -> None:
+def test_a_contradictory_table_is_reported(tmp_path: Path, fields: str, words: str) -> None:
     with pytest.raises(FormatError, match=words):
         verdict(tmp_path, (1.0,), fields)
 
 
-def test_what_a_function_says_is_not_foretold(tmp_path: Path) -> None:
+def test_refused_if_does_not_predict_for_learned_support(tmp_path: Path) -> None:
     """A condition alone would keep instances from each other's models before they are asked."""
     verdict(tmp_path, (1.0,), REFUSAL + '\nwhen = "opset > 1"')
     assert not load_ledger([tmp_path]).entries[0].foretelling

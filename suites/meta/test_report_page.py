@@ -91,7 +91,7 @@ def bad_of(s: Any, **want: str) -> int:
     )
 
 
-def test_overview_tells_the_figures(page: browser.Browser, made: reports.RenderResult) -> None:
+def test_overview_shows_the_figures(page: browser.Browser, made: reports.RenderResult) -> None:
     s = made.summary
     figures = texts(page, ".kpi b")
     assert figures[0] == f"{s.bad:,}"
@@ -221,7 +221,7 @@ def test_op_panel_shows_opsets_and_dtypes(page: browser.Browser, made: reports.R
     page.wait("!document.querySelector('.panel')")
 
 
-def test_filters_live_in_the_url(page: browser.Browser, made: reports.RenderResult) -> None:
+def test_filters_are_in_the_url(page: browser.Browser, made: reports.RenderResult) -> None:
     go(page, view="cases")
     everything = shown_cases(page)
     assert everything == len(made.summary.cases)

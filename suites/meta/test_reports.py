@@ -168,7 +168,7 @@ def test_failures_too_few_in_one_op_are_explained_together() -> None:
     assert sum(c["failed"] for c in alone) == 2
 
 
-def test_broken_rules_are_told_apart() -> None:
+def test_broken_rules_are_distinguished() -> None:
     from reports.clusters import find_clusters
 
     cases = [
@@ -225,7 +225,7 @@ def test_two_defects_of_one_op_become_two_clusters() -> None:
     assert sum(c["failed"] for c in clusters) == len(cases)
 
 
-def test_truncated_last_line_is_told_and_the_rest_counts(run: Path) -> None:
+def test_truncated_last_line_is_reported_and_the_rest_counts(run: Path) -> None:
     whole = reports.summarise(run)
     data = run.read_bytes()
     cut = data[: data.rindex(b'{"t":"end"') + 9]
@@ -338,7 +338,7 @@ def test_saved_instances_of_one_op_are_all_counted(tmp_path: Path) -> None:
     assert not any("more than once" in n for n in s.notes)
 
 
-def test_a_merged_file_tells_which_run_was_cut_short(tmp_path: Path) -> None:
+def test_a_merged_file_shows_which_run_was_cut_short(tmp_path: Path) -> None:
     for i, rows in enumerate(([], [RUN[-1]])):
         golden.write(tmp_path / f"{i}.jsonl", [RUN[0] | {"command": f"opconform run --shard {i + 1}/2"}, *rows])
     reports.merge([tmp_path], tmp_path / "all.jsonl")
@@ -374,7 +374,7 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, run
     assert made.html.read_bytes() == before
 
 
-def test_a_comparison_of_other_instances_says_so(tmp_path: Path, run: Path) -> None:
+def test_a_comparison_of_other_instances_is_reported(tmp_path: Path, run: Path) -> None:
     golden.write(tmp_path / "other.jsonl", [RUN[0] | {"seed": 7}, *RUN[1:]])
     (told,) = reports.diff(run, tmp_path / "other.jsonl")["notes"]["now"]
     assert told.startswith("seed 7, ")
@@ -452,7 +452,7 @@ def test_ledger_entries_as_the_engine_writes_them(tmp_path: Path) -> None:
     assert s.ambiguity["b"]["readings"] == ["x"]
 
 
-def test_diff_tells_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
+def test_diff_shows_new_gone_and_not_run(tmp_path: Path, run: Path) -> None:
     base = golden.write(tmp_path / "base.jsonl", golden.records(seed=2, fixed=frozenset({"MatMul", "Conv"})))
     d = reports.diff(base, run)
     assert {(e["key"], e["backend"]) for e in d["new"]} == {
@@ -506,7 +506,7 @@ def release(path: Path, version: str, tally: list[tuple[str, str, int]], listed:
     return golden.write(path, rows)
 
 
-def test_diff_of_two_machines_tells_how_the_processors_differ(
+def test_diff_of_two_machines_shows_how_the_processors_differ(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tally = [("f32", "agree", 9)]
@@ -530,7 +530,7 @@ def test_what_two_processors_make_of_the_same_counts_twice_where_it_differs(tmp_
     assert reports.summarise([one, other]).totals == {"agree": 9, "mismatch": 9}
 
 
-def test_diff_of_two_releases_tells_listed_and_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_of_two_releases_shows_listed_and_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lacks = [("f32", "agree", 9), ("i4", "unsupported", 4), ("u4", "unsupported", 3)]
     old = release(tmp_path / "old.jsonl", "1.0", lacks, {"gone": "onnx/Cast/21", "both": "onnx/Cast/21"})
     takes = [("f32", "agree", 9), ("i4", "known", 1), ("u4", "agree", 1), ("f64", "agree", 1)]
@@ -658,7 +658,7 @@ def test_clean_run_renders(tmp_path: Path) -> None:
     assert 'failures="0"' in r.junit.read_text()
 
 
-def test_a_backend_that_was_not_to_be_had_is_told(tmp_path: Path) -> None:
+def test_an_unavailable_backend_is_reported(tmp_path: Path) -> None:
     head = {"t": "run", "format": 1, "seed": 0, "backends": {}, "missing": {"litert-ref": "no module named x"}}
     out = reports.render(golden.write(tmp_path / "r.jsonl", [head, {"t": "end", "elapsed": 1.0}]), tmp_path)
     assert "> r.jsonl: litert-ref was not run: no module named x" in out.markdown.read_text()

@@ -159,7 +159,7 @@ def test_the_sample_in_python_passes_every_step():
         (TOY, "formats", "expected one of onnx"),
     ],
 )
-def test_the_author_is_told_what_is_wrong(command, step, told):
+def test_check_runner_reports_what_is_wrong(command, step, told):
     wrong = [s for s in check(command) if s.wrong]
     assert [s.name for s in wrong] == [step]
     if command != "cat":
@@ -172,12 +172,12 @@ def test_check_runner_asks_at_an_opset_that_is_claimed(claimed, key, opset):
     assert (v.key, at) == (key, opset)
 
 
-def test_check_runner_says_that_no_opset_can_be_asked():
+def test_check_runner_reports_that_no_opset_fits():
     with pytest.raises(check_runner.Wrongly, match="opsets: expected some of onnx/Relu"):
         check_runner._at("onnx", (90, 99))
 
 
-def test_check_runner_says_it_on_the_command_line(capsys):
+def test_check_runner_reports_it_on_the_command_line(capsys):
     assert main(["check-runner", "false"]) == 1
     assert "wrong  hello: the runner's process ended with code 1" in capsys.readouterr().out
     assert main(["check-runner", "/no/such/runner"]) == 2

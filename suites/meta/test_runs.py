@@ -208,7 +208,7 @@ def test_a_right_backend_stays_right(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("Keeps", "mismatch"), ("KeepsAndDies", "crashed")])
-def test_what_takes_the_run_before_is_told_with_it(
+def test_a_failure_that_needs_the_run_before_is_reported_with_it(
     name: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary, records = run(name, tmp_path, monkeypatch)
@@ -244,7 +244,7 @@ clause = "toy MatMul"
 
 
 @pytest.mark.parametrize("name", ["DroppedNan", "OffByOne"])
-def test_what_shows_in_one_run_alone_is_told_of_that_run(
+def test_a_failure_of_one_run_alone_is_reported_for_that_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, records = run(name, tmp_path, monkeypatch, draws=4)

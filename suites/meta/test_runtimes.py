@@ -76,7 +76,7 @@ def test_borrowed_memory_is_kept():
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-all"])
-def test_a_sparse_constant_beside_narrow_types_is_an_array(name):
+def test_a_sparse_constant_next_to_narrow_types_is_an_array(name):
     onnx = pytest.importorskip("onnx")
     h = onnx.helper
     values, at = h.make_tensor("v", 1, [2], [2.0, -1.0]), h.make_tensor("i", 7, [2], [0, 3])
@@ -94,7 +94,7 @@ def test_a_sparse_constant_beside_narrow_types_is_an_array(name):
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-all"])
-def test_a_sequence_beside_narrow_types_is_a_list(name):
+def test_a_sequence_next_to_narrow_types_is_a_list(name):
     onnx = pytest.importorskip("onnx")
     h = onnx.helper
     nodes = [h.make_node("Identity", ["x"], ["y"]), h.make_node("SplitToSequence", ["a"], ["s"], axis=0)]
@@ -137,7 +137,7 @@ def test_a_runtime_that_dies_is_reported():
         assert again.outputs[0].tolist() == [3]
 
 
-def test_it_knows_the_highest_opset():
+def test_the_highest_opset_is_found():
     with running("onnxruntime") as h:
         assert h.info.opset >= 21
         assert h.info.more["ir"] >= 9

@@ -63,7 +63,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     return fake
 
 
-def test_slices_come_home_and_the_next_run_goes_on(ray: FakeRay, tmp_path: Path) -> None:
+def test_slices_are_copied_back_and_the_next_run_resumes(ray: FakeRay, tmp_path: Path) -> None:
     plan, ray.slices = replace(PLAN, out=tmp_path), 2
     out = cluster.run(plan, "local", jobs=1, seconds=300.0)
     assert out.interrupted
@@ -79,7 +79,7 @@ def test_slices_come_home_and_the_next_run_goes_on(ray: FakeRay, tmp_path: Path)
     assert ray.asked[0] == "round-2-part-1-of-1"  # the one that was under way is asked for again
 
 
-def test_a_failure_is_replayable_from_where_the_slice_came_home(ray: FakeRay, tmp_path: Path) -> None:
+def test_a_failure_of_a_slice_is_replayable_after_copying(ray: FakeRay, tmp_path: Path) -> None:
     plan = replace(PLAN, out=tmp_path, names=["suites.meta.test_scale:Wrong"])
     out = cluster.run(plan, "local", jobs=1, seconds=300.0)
     cases = reports.summarise([str(p) for p in out.records]).cases
@@ -128,13 +128,13 @@ def test_a_last_slice_too_short_for_a_start_is_no_problem(
     assert out.records == first.records
 
 
-def test_a_slice_that_cannot_run_says_why(ray: FakeRay, tmp_path: Path) -> None:
+def test_a_slice_that_cannot_run_states_why(ray: FakeRay, tmp_path: Path) -> None:
     plan = replace(PLAN, out=tmp_path, names=["no.such.module:Backend"])
     with pytest.raises(UsageError, match=r"ray: round-0-part-1-of-1: .*no\.such\.module"):
         cluster.run(plan, "local", jobs=1)
 
 
-def test_a_wrong_name_is_told_before_a_cluster_is_started(ray: FakeRay, tmp_path: Path) -> None:
+def test_a_wrong_name_is_reported_before_a_cluster_is_started(ray: FakeRay, tmp_path: Path) -> None:
     ray.init = lambda **_: pytest.fail("started")  # type: ignore[method-assign]
     with pytest.raises(UsageError, match="no_such_backend"):
         cluster.run(replace(PLAN, out=tmp_path, names=["no_such_backend"]), "local", jobs=1)

@@ -139,7 +139,7 @@ clause = "what has lost its axes"
 """
 
 
-def test_what_known_differences_hide_is_told(tmp_path):
+def test_what_known_differences_hide_is_reported(tmp_path):
     (tmp_path / "x.toml").write_text(LISTED)
     infos = [BackendInfo("wide", "1.0"), BackendInfo("narrow", "1.0"), BackendInfo("nobody", "1.0")]
     ledger = load_ledger([tmp_path])

@@ -39,7 +39,7 @@ def tflite(op: str, version: int | str, attrs: dict[str, Any], **args: dict[str,
 
 
 @pytest.mark.parametrize(("third", "verdict"), [(1.7780001, Verdict.KNOWN), (1.76, Verdict.MISMATCH)])
-def test_a_rounded_element_does_not_bend_the_zero_beside_it(third: float, verdict: Verdict) -> None:
+def test_a_rounded_element_does_not_bend_the_zero_next_to_it(third: float, verdict: Verdict) -> None:
     """BATCH_MATMUL 4h: a row with the scale of another row is 127 times itself; a fit of all elements alike left
     1e-8 where 0 is due."""
     y = [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 7]

@@ -41,7 +41,7 @@ def test_patterns_bind_names() -> None:
         ("a b *s", (1,), {}, "too low"),
     ],
 )
-def test_a_shape_that_does_not_fit_says_what_was_expected(pattern, shape, env, message) -> None:
+def test_a_shape_that_does_not_fit_states_what_was_expected(pattern, shape, env, message) -> None:
     with pytest.raises(dims.ShapeMismatch, match=message):
         bind(pattern, shape, **env)
 
@@ -166,7 +166,7 @@ def test_seeds_of_cases_differ_and_do_not_depend_on_the_process() -> None:
     assert case_seed(0, "onnx/Add/7", 0) == case_seed(0, "onnx/Add/7", 0)
 
 
-def test_literal_values_that_do_not_fit_say_so() -> None:
+def test_literal_values_that_do_not_fit_are_reported() -> None:
     from harness.core.dtypes import F32
 
     with pytest.raises(FormatError, match="3 elements"):
@@ -179,7 +179,7 @@ _BAD_DTYPE = (
 
 
 @pytest.mark.parametrize("text", ["[]", '{"format": 99}', '{"format": 1}', _BAD_DTYPE])
-def test_a_bad_case_file_says_what_was_expected(text: str) -> None:
+def test_a_bad_case_file_states_what_was_expected(text: str) -> None:
     import json
 
     with pytest.raises(FormatError):

@@ -44,7 +44,7 @@ def test_what_a_listed_node_gives_explains_the_program(x: tuple[float, ...], ent
     assert (result.known, result.verdict) == (entry, Verdict.KNOWN if entry else Verdict.AGREE)
 
 
-def test_a_node_that_the_delegate_leaves_is_asked_of_who_computes_it() -> None:
+def test_a_node_that_the_delegate_leaves_runs_on_the_backend_that_computes_it() -> None:
     """XNNPACK gives NaN for the reciprocal root of 0, which is listed; FAKE_QUANT, which it does not take, clamps that.
     The reference knows nothing of a clamped NaN."""
     nodes = [

@@ -58,7 +58,7 @@ class Slow(Right):
 """
 
 
-def test_seconds_bound_what_is_asked_again(opconform: Cli) -> None:  # noqa: F811
+def test_seconds_limit_rechecks(opconform: Cli) -> None:  # noqa: F811
     (opconform.folder / "hanging.py").write_text(WRONG_THEN_HANGS)
     start = time.monotonic()
     done = opconform.run("hanging:Hangs", "--seconds", "8", "--cases", "64", "--no-invalid")

@@ -51,13 +51,13 @@ def test_replay_names_memory_that_is_never_written() -> None:
     assert result.nondeterministic in paragraph(told)
 
 
-def test_replay_tells_a_random_result_from_memory() -> None:
+def test_replay_distinguishes_a_random_result_from_memory() -> None:
     result = once("Dice")
     assert result.verdict is Verdict.MISMATCH
     assert result.nondeterministic.startswith(OTHERWISE)
 
 
-def test_replay_says_nothing_of_a_result_that_repeats() -> None:
+def test_replay_reports_nothing_if_the_result_repeats() -> None:
     result = once("Right")
     assert result.verdict.value in ("agree", "uninformative")
     assert not result.nondeterministic

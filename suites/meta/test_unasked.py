@@ -33,7 +33,7 @@ def told(records: list[dict[str, Any]], of: str) -> Counter[str]:
     return out
 
 
-def test_what_never_passes_is_asked_one_in_twenty_and_no_verdict_is_lost(
+def test_a_type_that_never_passes_runs_one_in_twenty_and_no_verdict_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, steered = run("Narrow", tmp_path / "a", ("Flip",), CASES)
@@ -52,7 +52,7 @@ def test_what_never_passes_is_asked_one_in_twenty_and_no_verdict_is_lost(
     assert 0.85 < left_out.total() / len(late) < 1, "one in twenty is asked"
 
 
-def test_the_report_tells_what_was_not_asked(tmp_path: Path) -> None:
+def test_the_report_shows_what_did_not_run(tmp_path: Path) -> None:
     path = golden.one_unit(tmp_path / "r.jsonl", [["f32", "agree", 7]], unasked=[["f32", WHY, 5], ["f16", "other", 4]])
     done = reports.render(path, tmp_path / "out")
     assert "7 judged outcomes (9 unasked not counted)" in done.markdown.read_text()
@@ -63,12 +63,12 @@ def test_the_report_tells_what_was_not_asked(tmp_path: Path) -> None:
     assert done.summary.judged == 7
 
 
-def test_a_unit_of_which_nothing_was_asked_is_told(tmp_path: Path) -> None:
+def test_a_unit_that_did_not_run_is_reported(tmp_path: Path) -> None:
     done = reports.render(golden.one_unit(tmp_path / "r.jsonl", [], unasked=[["f32", WHY, 16]]), tmp_path / "out")
     assert done.summary.nothing_judged.startswith("nothing was judged: 16 unasked")
 
 
-def test_a_type_that_is_no_longer_asked_is_a_lack_against_the_baseline(tmp_path: Path) -> None:
+def test_a_type_that_is_no_longer_run_is_a_lack_against_the_baseline(tmp_path: Path) -> None:
     old = golden.one_unit(tmp_path / "old.jsonl", [["f32", "agree", 16]], unasked=[])
     new = golden.one_unit(tmp_path / "new.jsonl", [["f32", "unsupported", 3]], unasked=[["f32", WHY, 13]])
     before, after = (reports.render(p, tmp_path / p.stem).summary for p in (old, new))

@@ -35,7 +35,7 @@ def entries() -> list[LedgerEntry]:
     return [e for e in load_ledger().entries if e.of_answers]
 
 
-def test_an_entry_without_a_condition_on_the_answer_says_why(entries: list[LedgerEntry]) -> None:
+def test_an_entry_without_a_condition_on_the_answer_states_why(entries: list[LedgerEntry]) -> None:
     """`opconform list unconditioned` tells which: they want behaves_as, defect_model or a condition on the answer, or
     else wide."""
     found = Counter(e.folder for e in entries if e.unconditioned and not e.wide)
@@ -67,7 +67,7 @@ def test_what_is_a_condition_on_the_answer(more: str, unconditioned: bool, tmp_p
     assert entry.unconditioned is unconditioned
 
 
-def test_the_list_tells_them_and_their_share(capsys: pytest.CaptureFixture[str], entries: list[LedgerEntry]) -> None:
+def test_the_list_shows_them_and_their_share(capsys: pytest.CaptureFixture[str], entries: list[LedgerEntry]) -> None:
     assert cli.main(["list", "unconditioned"]) == 0
     said = capsys.readouterr().out
     open_ = [e for e in entries if e.unconditioned]

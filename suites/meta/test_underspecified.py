@@ -109,7 +109,7 @@ def test_no_shape_is_open_where_elements_are():
         assert found.verdict is Verdict.MISMATCH
 
 
-def test_an_integer_mean_is_one_of_the_integers_beside_it():
+def test_an_integer_mean_is_one_of_the_integers_next_to_it():
     case = case_of("ReduceMean", 18, {"data": ("i32", [2, 2], [1, 2, 10, 11])}, {"keepdims": 0})
     assert result(case).verdict is Verdict.AGREE  # 24 / 4
     case = case_of("ReduceMean", 13, {"data": ("i32", [2, 2], [1, 2, -10, -11])}, {"axes": [1], "keepdims": 0})
@@ -143,7 +143,7 @@ def test_a_border_of_zeros_is_open_where_the_type_has_none():
     assert given.underspecified == [None]
 
 
-def test_flushing_shows_beside_what_is_open():
+def test_flushing_shows_next_to_underspecified_elements():
     """A subnormal taken for zero: times 3 it is 0, times -inf NaN, which is open here beside a sum that overflows."""
     inf = {"f": "-inf"}
     case = case_of(
@@ -204,7 +204,7 @@ def ledger_of(tmp_path: Any, text: str) -> Ledger:
     return Ledger(read(path))
 
 
-def test_an_entry_may_speak_of_elements(tmp_path):
+def test_an_entry_may_be_about_elements(tmp_path):
     ledger = ledger_of(tmp_path, ENTRY + 'elements = "lowest"\n')
     case = case_of("Neg", 13, {"X": ("i8", [3], [-128, 5, 0])})
     found = result(case, (0, 127), ledger=ledger)
@@ -223,7 +223,7 @@ def test_an_entry_may_speak_of_elements(tmp_path):
         ('elements = "nan"\nkind = "nan"', "kind speaks of a whole answer, elements of some of it"),
     ],
 )
-def test_what_an_entry_cannot_say_of_elements(tmp_path, more, words):
+def test_limits_of_the_field_elements(tmp_path, more, words):
     with pytest.raises(FormatError, match=words):
         ledger_of(tmp_path, ENTRY + more)
 
@@ -293,7 +293,7 @@ def test_a_difference_may_be_bound_to_one_wrong_answer(tmp_path):
         ('{"args": {"x": 1}}', "slots can only be left out"),
     ],
 )
-def test_what_as_if_cannot_say(tmp_path, text, words):
+def test_limits_of_behaves_as(tmp_path, text, words):
     with pytest.raises(FormatError, match=words):
         ledger_of(tmp_path, IGNORED.replace('{"attrs":{"interleave":false}}', text))
     with pytest.raises(FormatError, match="behaves_as explains a mismatch alone"):
@@ -339,7 +339,7 @@ def test_masks_fit_the_results(system):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_wrong_element_that_is_settled_is_told(system):
+def test_a_wrong_element_that_is_settled_is_reported(system):
     """Beside others that are open; wherever it would be told without them."""
     told = 0
     for c, why in open_cases(system):

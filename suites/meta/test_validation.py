@@ -212,7 +212,7 @@ EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_a_wrong_edit_is_told_and_no_backend_asked(what: str, tmp_path: Path) -> None:
+def test_a_wrong_edit_is_reported_and_no_backend_runs(what: str, tmp_path: Path) -> None:
     key, change, told = EDITS[what]
     form = edit(key, change)
     path = tmp_path / "instance.json"
@@ -263,7 +263,7 @@ SHAPES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("what", SHAPES)
-def test_shapes_that_no_generator_drew_are_told_and_no_backend_asked(what: str) -> None:
+def test_shapes_that_no_generator_drew_are_reported_and_no_backend_runs(what: str) -> None:
     key, change, told = SHAPES[what]
     with pytest.raises(UsageError, match="^" + re.escape(f"{key}: ")) as e:
         replay(Instance.from_json(edit(key, change)), ["onnxruntime"])
@@ -271,14 +271,14 @@ def test_shapes_that_no_generator_drew_are_told_and_no_backend_asked(what: str) 
     assert len(str(e.value)) < 800
 
 
-def test_an_unread_field_is_told() -> None:
+def test_an_unread_field_is_reported() -> None:
     with pytest.raises(FormatError, match=r"instance: expected fields among args attrs .*, got extra"):
         Instance.from_json(edit(CLIP, lambda o: o.update(extra=1)))
     with pytest.raises(FormatError, match=r"instance: args: input: expected fields among const dtype .*, got shapes"):
         Instance.from_json(edit(CLIP, lambda o: o["args"]["input"].update(shapes=[2])))
 
 
-def test_a_rule_that_the_instance_does_not_break_is_told() -> None:
+def test_a_rule_that_the_instance_does_not_break_is_reported() -> None:
     with pytest.raises(UsageError, match=r"rule: expected one that the instance breaks, got 'no-such-rule'$"):
         replay(Instance.from_json(edit(CLIP, lambda o: o.update(rule="no-such-rule"))), ["onnxruntime"])
     for inst in saved(load_ledger()):
@@ -307,12 +307,12 @@ def test_a_rule_that_the_instance_does_not_break_is_told() -> None:
         ("attrs", {"a": [{"b": 1}]}, r"attrs: a: 0: expected a value, or an object with one of the fields f .*"),
     ],
 )
-def test_a_field_of_another_form_is_told(field: str, value: object, told: str) -> None:
+def test_a_field_of_another_form_is_reported(field: str, value: object, told: str) -> None:
     with pytest.raises(FormatError, match=f"^instance: {told}$"):
         Instance.from_json(edit(CLIP, lambda o: o.update({field: value})))
 
 
-def test_what_breaks_a_rule_on_purpose_is_not_asked() -> None:
+def test_validation_skips_instances_that_break_a_rule_on_purpose() -> None:
     v = registry.dialect("onnx").versions[CONV]
     for rule in invalid_generators_of(v):
         for i in range(8):

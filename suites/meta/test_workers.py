@@ -64,7 +64,7 @@ def check_values(result, deeds, sets=1, sign=lambda r, k: 1, skip=()):
             np.testing.assert_array_equal(o.outputs[0], np.full((2, 3), sign(r, k) * (k + 1) + 10 * r, np.float32))
 
 
-def test_plain_jobs_come_back_whole():
+def test_plain_jobs_return_every_outcome():
     with handle() as h:
         results = h.run(job_of(["add"] * 5, sets=3, tag=i) for i in range(40))
         assert [r.job.tag for r in results] == list(range(40))
@@ -88,7 +88,7 @@ CRASHES = {
 
 
 @pytest.mark.parametrize("deed", CRASHES)
-def test_a_crash_loses_nobody_else(deed):
+def test_a_crash_loses_no_other_instance(deed):
     deeds = ["add"] * 13
     deeds[6] = deed
     with handle() as h:
@@ -192,7 +192,7 @@ def test_a_session_of_its_own_outlives_no_host(cls):
     assert ended(int(told.stdout))
 
 
-def test_a_long_start_is_told(monkeypatch, caplog):
+def test_a_long_start_is_reported(monkeypatch, caplog):
     monkeypatch.setattr(process, "LONG_START", 0.2)
     monkeypatch.setattr(process, "START_LIMIT", 2.0)
     began = time.monotonic()
@@ -285,7 +285,7 @@ def test_a_backend_that_breaks_numpy_costs_its_own_instance_alone(cls):
     assert {row[1].status for row in results[4].outcomes} <= {Status.HARNESS_ERROR}
 
 
-def test_an_error_of_the_harness_that_stands_is_soon_believed():
+def test_a_repeated_harness_error_is_retried_few_times():
     with handle("ReturnsList") as h:
         results = h.run(job_of(["add"]) for _ in range(60))
         assert {r.outcomes[0][0].status for r in results} == {Status.HARNESS_ERROR}
@@ -411,7 +411,7 @@ def test_misbehaviour_has_a_message(cls, deed, status, text):
         assert text in o.message, o
 
 
-def test_an_output_beyond_all_expectation_comes_as_its_type():
+def test_an_oversized_output_arrives_as_its_type():
     with handle() as h:
         (result,) = h.run([job_of(["add", "big"])])
         small, big = (o.outputs[0] for o in result.outcomes[0])
@@ -429,7 +429,7 @@ def test_missing_outputs_are_none_and_said():
         assert "surprise" in o.message
 
 
-def test_what_nobody_asked_for_is_said_and_no_fault():
+def test_a_surplus_output_is_reported_and_no_fault():
     with handle("Generous") as h:
         results = h.run([job_of(["add", "add"])])
         check_values(results[0], ["add", "add"])
@@ -440,7 +440,7 @@ def test_what_nobody_asked_for_is_said_and_no_fault():
         assert h.beside == ""
 
 
-def test_one_output_under_another_name_is_said():
+def test_one_output_under_another_name_is_stated():
     with handle("Misnames") as h:
         (result,) = h.run([job_of(["add", "add"])])
         assert h.beside == ""
@@ -468,7 +468,7 @@ def test_scalars_and_nan_are_values():
         ("DiesAtStart", "no sign of life", None),
     ],
 )
-def test_a_backend_that_cannot_start_says_why(cls, text, missing):
+def test_a_backend_that_cannot_start_states_why(cls, text, missing):
     h = handle(cls)
     with pytest.raises(BackendError, match=text) as e:
         h.start()
@@ -543,7 +543,7 @@ def test_the_zygote_may_die_too():
         assert r.outcomes[0][1].status is Status.CRASHED
 
 
-def test_a_process_that_never_serves_comes_to_an_end():
+def test_a_process_that_never_serves_is_ended():
     with handle("DiesUnasked") as h:
         results = h.run([job_of(["add"] * 3), job_of(["add"], sets=2)])
         statuses = {o.status for r in results for row in r.outcomes for o in row}

@@ -47,7 +47,7 @@ def coremltools() -> object:
     return pytest.importorskip("coremltools", reason="the registry comes with coremltools")
 
 
-def test_the_schema_is_what_the_installed_registry_says(coremltools) -> None:  # type: ignore[no-untyped-def]
+def test_the_schema_equals_the_installed_registry(coremltools) -> None:  # type: ignore[no-untyped-def]
     from suites.mil import extract
 
     if coremltools.__version__ not in json.loads((HERE / "schema.json").read_text())["source"]:

@@ -32,7 +32,7 @@ def page() -> list[tuple[Any, ...]]:
     return out
 
 
-def test_the_files_are_what_the_installed_package_says() -> None:
+def test_the_files_equal_the_installed_package() -> None:
     stored = json.loads((HERE / "schema.json").read_text())
     fresh = extract.schema()
     assert {o["op"]: o for o in stored["ops"]} == {o["op"]: o for o in fresh["ops"]}

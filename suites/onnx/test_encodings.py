@@ -44,7 +44,7 @@ def written(inst: Instance) -> str:
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "i8", "i32", "i64", "u8", "u32", "u64", "bool", "c64"])
-def test_a_model_holds_a_constant_as_the_instance_says(dtype: str) -> None:
+def test_a_model_holds_a_constant_in_the_stated_encoding(dtype: str) -> None:
     field = FIELDS.get(dtype, "int32_data")
     assert dialect.encodings(BY_NAME[dtype], 13) == (field, "Constant")
     for encoding in ("", field, "Constant"):

@@ -145,7 +145,7 @@ def test_the_values_are_those_that_are_fed_not_those_of_the_graph() -> None:
     assert got[0].value == math.e
 
 
-def test_what_cannot_be_differentiated_is_told() -> None:
+def test_what_cannot_be_differentiated_is_reported() -> None:
     around = Graph([], [Node("Sin", {"input": "x"}, ["y"])], ["y"])
     with pytest.raises(UsageError, match="no derivative here for Sin"):
         VERSION.evaluate(call(around, [1.0], xs=["x"], y="y"))

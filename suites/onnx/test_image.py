@@ -195,7 +195,7 @@ def test_jpeg_is_read_as_near_as_we_take_it_to(mode: str, subsampling: int, chro
         assert found.steps == tuple(map(math.ceil, apart))
 
 
-def test_repeated_chroma_is_told_from_interpolated() -> None:
+def test_repeated_chroma_is_distinguished_from_interpolated() -> None:
     """Beyond what is allowed, and libjpeg-turbo itself repeats chroma that is narrow."""
     wide, narrow = (encoded("JPEG", "RGB", {"subsampling": 1, "quality": 100}, _mosaic(3, 9, w, 2)) for w in (17, 4))
     found = read(wide)

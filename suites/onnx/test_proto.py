@@ -189,7 +189,7 @@ def test_models_that_ship_with_onnx() -> None:
         np.testing.assert_array_equal(decode_tensor(data), numpy_helper.to_array(t))
 
 
-def test_damaged_files_say_so() -> None:
+def test_damaged_files_are_reported() -> None:
     good = next(iter(sorted(DATA.glob("simple/*/model.onnx")))).read_bytes()
     for bad in (b"", b"\x08", good[: len(good) // 2], b"PK\x03\x04" + good, b"\xff" * 50):
         with pytest.raises(FormatError):

@@ -26,7 +26,7 @@ from suites.semantics.text import full_match
         ("a|ab", "ab", True),  # the whole string, although the first branch ends earlier
     ],
 )
-def test_a_pattern_means_what_the_page_of_re2_says(pattern: str, string: str, matches: bool) -> None:
+def test_a_pattern_means_what_the_page_of_re2_states(pattern: str, string: str, matches: bool) -> None:
     x = np.array([[string, ""]], object)
     assert full_match(x, pattern).tolist() == [[matches, False]]
 

@@ -50,7 +50,7 @@ def test_op_names_are_unique_across_domains() -> None:
     assert all(len(d) == 1 for d in domains.values())
 
 
-def test_schema_is_what_the_installed_package_says() -> None:
+def test_schema_equals_the_installed_package() -> None:
     import onnx
 
     if SCHEMA["source"] != f"onnx {onnx.__version__}":

@@ -31,7 +31,7 @@ def test_a_pass_has_programs_with_its_pattern_and_near_misses(name: str) -> None
         assert len({bool(f) for f in fires}) == 2 or len({i.attrs["pattern"] for i in drawn(name)}) > 1
 
 
-def test_the_pattern_says_what_the_promise_says() -> None:
+def test_the_pattern_agrees_with_the_promise() -> None:
     for name in PASSES:
         for inst in drawn(name, 8):
             said = str(inst.attrs["pattern"])

@@ -119,7 +119,7 @@ def wrong(op: str, change: Any) -> int:
         ("transpose_pushed", lambda x: np.flip(x)),
     ],
 )
-def test_what_a_rewriting_gets_wrong_is_told(op: str, change: Any) -> None:
+def test_what_a_rewriting_gets_wrong_is_reported(op: str, change: Any) -> None:
     assert wrong(op, change) >= 6
 
 

@@ -70,7 +70,7 @@ def test_pooling_names_the_first_maximum_row_after_row() -> None:
     assert seen > 1000
 
 
-def test_unpooling_puts_each_element_where_its_index_says() -> None:
+def test_unpooling_puts_each_element_at_its_index() -> None:
     seen = 0
     for inst, arrays, (y,), why in instances("MaxUnpooling2D"):
         x, at, a = arrays["input"], arrays["indices"], inst.attrs
@@ -172,7 +172,7 @@ def test_options_are_the_bytes_of_the_converter() -> None:
         ({"custom_options": b"\7" + bytes(39)}, r"custom_options\.padding: expected SAME or VALID, got number 7"),
     ],
 )
-def test_a_malformed_custom_operator_is_told(change: Any, words: Any) -> None:
+def test_a_malformed_custom_operator_is_reported(change: Any, words: Any) -> None:
     inst = Instance("tflite", "MaxPoolingWithArgmax2D", 1, 1, POOL, {"input": Arg(F32, (1, 4, 4, 1))}, 2)
     model = fb.decode("Model", dialect.build([inst], [arrays_of(inst)]).data)
     place = model["operator_codes"][0] if "custom_code" in change else model["subgraphs"][0]["operators"][0]
@@ -181,7 +181,7 @@ def test_a_malformed_custom_operator_is_told(change: Any, words: Any) -> None:
         dialect.parse(fb.encode("Model", model))
 
 
-def test_options_that_are_no_map_are_told() -> None:
+def test_options_that_are_no_map_are_reported() -> None:
     with pytest.raises(FormatError, match="custom_options: expected a FlexBuffer map, got"):
         custom.unpack("NumericVerify", b"\xff\xff\xff")
 

@@ -145,7 +145,7 @@ def test_the_activation_of_a_low_rank_filter_is_applied() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(k for k, v in dialect.versions.items() if v.schema.domain == "hybrid"))
-def test_the_bound_of_a_hybrid_form_tells_something(key: str) -> None:
+def test_the_bound_of_a_hybrid_form_is_informative(key: str) -> None:
     """Half a step of the activations is small beside most results: at most two instances in five have a bound above a
     tenth of the result in most elements."""
     dull = []

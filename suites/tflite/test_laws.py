@@ -300,7 +300,7 @@ def test_a_constant_without_elements_is_a_constant() -> None:
     assert seen == {"TRANSPOSE", "FILL", "REDUCE_MAX", "TILE", "GATHER_ND"}
 
 
-def test_a_tensor_that_nobody_writes_and_that_lacks_elements_is_told() -> None:
+def test_a_tensor_that_nobody_writes_and_that_lacks_elements_is_reported() -> None:
     inst, arrays = next(x for x in (drawn("tflite/TRANSPOSE/5", i) for i in range(99)) if x[0].args["perm"].const)
     model = fb.decode("Model", dialect.build([inst], [arrays]).data)
     tensor = model["subgraphs"][0]["tensors"][1]

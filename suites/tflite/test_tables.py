@@ -68,7 +68,7 @@ QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == 
 
 
 @pytest.mark.parametrize("key", [k for k in QUANTISED if k.split("/")[1] not in DERIVED])
-def test_few_integers_pass_beside_the_reference(key: str) -> None:
+def test_few_integers_pass_next_to_the_reference(key: str) -> None:
     for n in range(6):
         inst = dialect.versions[key].draw(Prng(case_seed(5, key, n)))
         with np.errstate(all="ignore"):

@@ -169,7 +169,7 @@ def test_the_fault_is_an_instance_with_its_values(ort: BackendHandle) -> None:
     assert len(inst.tensor("B").values) == 24
 
 
-def test_what_has_no_meaning_is_said_and_the_rest_is_judged(ort: BackendHandle) -> None:
+def test_nodes_without_a_meaning_are_reported_and_the_rest_is_judged(ort: BackendHandle) -> None:
     foreign = helper.make_node("Gelu", ["bent"], ["idle"], domain="com.microsoft")
     model = net(foreign, domain="com.microsoft")
     model.graph.output.append(value("idle", FLOAT, [1, 6]))
