@@ -40,10 +40,10 @@ VERBS = (
 )
 
 EPILOG = """\
-exit codes: 0 all explained, 1 something is not, 2 bad request or cut short (one line says why)
+exit codes: 0 all explained, 1 something is unexplained, 2 bad request or cut short (one line says why)
 
 examples:
-  opconform run                                      every dialect against every backend that is here
+  opconform run                                      every dialect on every installed backend
   opconform run --opset ios17 --op 'conv*'           MIL convolutions, models built at iOS17
   opconform run --backend my_module:MyBackend        a backend of your own
   opconform run --backend 'exec:node runner.mjs'     a runtime in any language (docs/runner-protocol.md)

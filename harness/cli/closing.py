@@ -39,7 +39,7 @@ def close(
     if stopped is not None:
         raise stopped
     if s.interrupted:
-        note("stopped before the end; the same command goes on from here")
+        note("stopped before the end; the same command resumes here")
     elif s.nothing_judged:
         note(s.nothing_judged)
     if asked and result.diff is not None:
@@ -55,7 +55,7 @@ def news(diff: Any) -> list[str]:
     ]
     n, seldom = len(rows), len(diff["seldom"])
     more = [f"  ... and {n - 10} more, see the report"] if n > 10 else []
-    rare = f"; {seldom} seen only now, too seldom to tell" if seldom else ""
+    rare = f"; {seldom} seen only now, too rare to call new" if seldom else ""
     return [
         f"against the baseline: {n} new, {len(diff['still'])} still there, {len(diff['gone'])} gone{rare}",
         *rows[:10],
@@ -64,8 +64,8 @@ def news(diff: Any) -> list[str]:
 
 
 def exit_code(s: Any, diff: Any = None) -> int:
-    """The exit code of a run, or of records of one: the one place that says what fails it.  diff: against a baseline
-    that was asked for; then what failed there already fails nothing."""
+    """The exit code of a run or of its records.  diff: against a baseline, if one was requested; then only new failures
+    count."""
     if s.undecided or s.unused or (s.bad if diff is None else diff["new"] or diff["first_run"]):
         return MISMATCH
     return USAGE if s.interrupted or s.nothing_judged else OK

@@ -52,11 +52,14 @@ def selection(v: argparse.ArgumentParser) -> None:
         help="onnx, mil, tflite, nn, passes, rewrites, tflite-programs, (onnx|tflite|mil)-graphs",
     )
     g.add_argument(
-        "--opset", action=Once, metavar="OPSET", help="ops in force there, models built there: ios17, onnx13, tflite"
+        "--opset",
+        action=Once,
+        metavar="OPSET",
+        help="op versions of this opset, models built at it: ios17, onnx13, tflite",
     )
     g.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*', onnx/Conv")
     g.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")
-    g.add_argument("--exclude-op", action="append", default=[], metavar="PATTERN", help="without these ops")
+    g.add_argument("--exclude-op", action="append", default=[], metavar="PATTERN", help="leave out these ops")
     from harness.cases.wanted import OPTIONS
 
     for flag, how in OPTIONS.items():
@@ -70,7 +73,7 @@ def backend(v: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this one, or module:Class; repeatable (all that are here)",
+        help="only this one, or module:Class; repeatable (all that are installed)",
     )
     v.add_argument(
         "--provider",
@@ -90,7 +93,7 @@ def known(v: Any) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="known differences of your own, beside those of pyproject.toml; repeatable (docs/known-differences.md)",
+        help="more known differences than those of pyproject.toml; repeatable (docs/known-differences.md)",
     )
 
 
@@ -144,11 +147,11 @@ def engine(v: argparse.ArgumentParser) -> None:
         "--seconds",
         type=seconds,
         metavar="S",
-        help="stop after so many seconds, whatever is under way; then the report is written",
+        help="stop unfinished work after so many seconds, and write the report",
     )
     g.add_argument("--minimize", type=seconds, default=120.0, metavar="S", help="time to make failures smaller (120)")
     g.add_argument("--out", type=folder, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
-    g.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
+    g.add_argument("--baseline", nargs="+", metavar="RECORDS", help="records of an older run to compare with")
 
 
 def positive(text: str) -> int:

@@ -39,7 +39,7 @@ def add(parser: pytest.Parser) -> None:
     for flag, how in OPTIONS.items():
         group.addoption(flag, **how)
     group.addoption(
-        "--exclude-op", action="append", default=[], metavar="PATTERN", help="without these ops; repeatable"
+        "--exclude-op", action="append", default=[], metavar="PATTERN", help="leave out these ops; repeatable"
     )
     group.addoption("--case-seed", type=int, default=0, metavar="N", help="seed of the drawn cases (0)")
     group.addoption(

@@ -142,7 +142,7 @@ function uninformativeTable() {
   );
 }
 
-// What computed the instances, as the backends tell; a path that none of them took was never tested.
+// What computed the instances, as the backends report it; a path that none of them took was never tested.
 function pathTable(keys) {
   const untested = groupBy(D.untested_paths, ([key]) => key);
   const rows = keys.flatMap((key) => {
@@ -152,12 +152,12 @@ function pathTable(keys) {
       .sort()
       .map((b) => ({ key, b, taken: Object.entries(told[b] || {}), never: missed.filter((m) => m[1] === b) }));
   });
-  if (!rows.length) return h("p", { class: "dim" }, "No backend told what computed the instances.");
+  if (!rows.length) return h("p", { class: "dim" }, "No backend reported what computed the instances.");
   const shown = rows.slice(0, 2000);
   return h(
     "details",
     { class: "card", open: true, id: "paths" },
-    h("summary", {}, "Paths that ran, of the instances whose backend was asked"),
+    h("summary", {}, "Paths that computed the instances, where a backend reported them"),
     dataTable(
       ["op version", "backend", "paths", "never tested"],
       shown.map((r) => [
@@ -171,7 +171,7 @@ function pathTable(keys) {
   );
 }
 
-// What a backend was not asked, since it never took the like.
+// Cases that did not run on a backend, since it never took similar ones.
 function unaskedTable(keys) {
   const rows = keys.flatMap((key) =>
     Object.entries(D.unasked[key] || {}).map(([b, types]) => {
@@ -186,7 +186,11 @@ function unaskedTable(keys) {
   return h(
     "details",
     { class: "card", id: "unasked" },
-    h("summary", {}, "Not asked: cases left out after what a backend made of others, which have no verdict"),
+    h(
+      "summary",
+      {},
+      "Not run: cases that a backend would probably not take, by its earlier answers; they have no verdict",
+    ),
     dataTable(
       ["op version", "backend", "cases", "why"],
       shown.map((r) => [
@@ -372,7 +376,7 @@ function behind(rows) {
     h(
       "p",
       { class: "dim" },
-      "Faults that the judge catches, and that a listed difference excused wherever they were tried. A fault counts as the listed defect itself, and not as hidden, where the defect models of those entries give every such answer bit for bit.",
+      "Faults that the judge catches, but that listed differences excused in every trial. If the defect models of those entries give every such answer bit for bit, a fault counts as the listed defect itself and not as hidden.",
     ),
     dataTable(
       ["backend", "hidden", "share", "the listed defect itself"],

@@ -12,7 +12,9 @@ const OPSETS = {}; // dialect -> its opsets in order
 async function unpack() {
   const text = $("#data").textContent;
   if (typeof DecompressionStream === "undefined")
-    throw new Error("this browser is too old to unpack the report; report.json beside it holds the same facts");
+    throw new Error(
+      "this browser is too old to unpack the report; report.json in the same folder holds the same facts",
+    );
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   D = await new Response(stream).json();

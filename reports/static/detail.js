@@ -97,7 +97,7 @@ function clusterLine(c) {
       { href: linkTo({ view: "cases", cluster: String(c.cluster_index) }) },
       cl.separates ? `when ${cl.predicate}` : "without one fact that explains it",
     ),
-    ` (${plural(cl.failed, "failure")}, ${whole(cl.passed)} pass ${cl.separates ? "with it" : "beside them"}).`,
+    ` (${plural(cl.failed, "failure")}, ${whole(cl.passed)} pass ${cl.separates ? "with it" : "as well"}).`,
   );
 }
 
@@ -265,7 +265,7 @@ function votes(c) {
         ? `Not alone: ${same.join(", ")} deviate${same.length === 1 ? "s" : ""} too.`
         : agree.length
           ? `Alone: ${agree.join(", ")} and the reference agree.`
-          : "Nobody else could run this instance; it stands against the reference only.";
+          : "No other backend could run this instance; it is compared with the reference only.";
   return [
     h("h3", {}, "Votes"),
     text ? h("p", { class: "votes-text" }, text) : null,

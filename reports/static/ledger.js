@@ -26,7 +26,7 @@ function themes(f) {
       fine: own.reduce((s, c) => s + Math.max(c.all_passed - c.passed, 0), 0),
     }))
     .sort((a, b) => b.failed - a.failed);
-  // Two backends that fail alike (one runtime with and without optimisation) are told once.
+  // Two backends that fail in the same way (one runtime with and without optimisation) are shown once.
   return [
     ...groupBy(same, (t) => `${t.verdict}\n${t.predicate}\n${t.kind}\n${t.keys.join()}\n${t.failed}`).values(),
   ].map((own) => ({
@@ -229,7 +229,7 @@ function changes() {
   const el = h("section", { class: "page" });
   const kinds = [
     ["new", "New", "Fails now, did not before, both runs tried it."],
-    ["seldom", "Seen only now", "Another seed, and too seldom to tell whether it is new."],
+    ["seldom", "Seen only now", "Too rare to call new, since the seed differs."],
     ["gone", "Gone", "Failed before, does not now, both runs tried it."],
     ["still", "Still there", "Fails in both."],
     ["not_run", "Not run now", "Failed before; this run did not try it, so nothing can be said."],

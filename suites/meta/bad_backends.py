@@ -209,7 +209,7 @@ class Unsayable(Toy):
 
 
 class Corrupts(Toy):
-    """Every third run corrupts_process the process, which dies a little later, at somebody else's work."""
+    """Every third run corrupts its process, which dies a little later, during another instance."""
 
     name = "corrupts"
 

@@ -471,7 +471,7 @@ def test_what_ends_a_session_is_as_good_as_ctrl_c(opconform: Cli, number: signal
     os.killpg(p.pid, number)
     out, err = p.communicate(timeout=60)
     assert p.returncode == 2, out + err
-    assert "the same command goes on from here" in err, out + err
+    assert "the same command resumes here" in err, out + err
     assert (opconform.folder / "out/report.html").exists()
     assert records(path)[-1]["interrupted"] is True
 
@@ -485,7 +485,7 @@ def test_ctrl_c_keeps_everything_and_a_rerun_resumes(opconform: Cli) -> None:
     out, err = p.communicate(timeout=60)
     assert p.returncode == 2, out + err
     assert "Traceback" not in err
-    assert "the same command goes on from here" in err
+    assert "the same command resumes here" in err
     assert "report:" in out
     assert (opconform.folder / "out/report.html").exists()
     first = records(path)

@@ -17,7 +17,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
     selection(v)
     engine(v)
     v.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="processes (one per core)")
-    v.add_argument("--fresh", action="store_true", help="do not go on from the records in the folder")
+    v.add_argument("--fresh", action="store_true", help="never resume from the records in the folder")
     v.add_argument(
         "--ray", nargs="?", const="local", metavar="ADDRESS", help="on a Ray cluster: auto, ray://host:10001"
     )

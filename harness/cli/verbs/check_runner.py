@@ -1,4 +1,4 @@
-"""``opconform check-runner``: does a program speak the runner protocol?"""
+"""``opconform check-runner``: checks a program against the runner protocol."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 
 from harness.cli.output import MISMATCH, OK, say
 
-HELP = "tell the author of a runner what it does wrong"
+HELP = "check a runner against the protocol, and report what it does wrong"
 SMOKE = ("Relu", "Add", "Mul", "MatMul", "Conv", "MaxPool", "Softmax", "Reshape", "Transpose", "Concat")
 
 
 def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     v.add_argument("command", metavar="COMMAND", help="what starts the runner, such as 'node runner.mjs'")
-    v.add_argument("--smoke", action="store_true", help="if it is right, run ten ops through it (ONNX)")
+    v.add_argument("--smoke", action="store_true", help="if the checks pass, run ten ops through it (ONNX)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ HELP = "what is new and what is gone between two runs; 1 when something is new"
 _CHANGES = {
     "new": "new",
     "first_run": "new, not run before",
-    "seldom": "seen only now, too seldom to tell",
+    "seldom": "seen only now, too rare to call new",
     "gone": "gone",
     "not_run": "not run now",
 }

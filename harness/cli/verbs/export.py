@@ -1,4 +1,4 @@
-"""``opconform export``: records as two Parquet tables, outcomes and cases, for DuckDB and the like."""
+"""``opconform export``: records as two Parquet tables, outcomes and cases, for DuckDB and similar tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from harness.cli.options import folder
 from harness.cli.output import OK, say
 
-HELP = "records as two Parquet tables, outcomes and cases, for DuckDB and the like"
+HELP = "records as two Parquet tables, outcomes and cases, for DuckDB and similar tools"
 
 
 def arguments(v: argparse.ArgumentParser) -> None:

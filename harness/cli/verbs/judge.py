@@ -20,7 +20,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
     v.add_argument("--partial", action="store_true", help="leave out instances without outputs or status")
     v.add_argument("--out", type=folder, default=OUT, metavar="DIR", help="folder of records and report (%(default)s)")
     known(v)
-    v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
+    v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="records of an older run to compare with")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
         "--write",
         type=Path,
         metavar="FILE",
-        help="draft entries from the failures of a run into a new file, to be read",
+        help="draft entries from the failures of a run, into a new file that you edit",
     )
     v.add_argument(
         "--records",
@@ -34,11 +34,11 @@ def arguments(v: argparse.ArgumentParser) -> None:
         "--ranges",
         nargs="*",
         metavar="PACKAGE",
-        help="hold the releases of every entry against what shows in each of them (onnxruntime, ai-edge-litert, ...)",
+        help="compare the releases of every entry with those that show it (onnxruntime, ai-edge-litert, ...)",
     )
     v.add_argument("--from", dest="first", default="oldest", metavar="RELEASE", help="oldest release of --ranges")
     v.add_argument("--to", dest="last", default="newest", metavar="RELEASE", help="newest release of --ranges")
-    v.add_argument("--out", type=folder, default=Path(".opconform/known"), metavar="DIR", help="their place")
+    v.add_argument("--out", type=folder, default=Path(".opconform/known"), metavar="DIR", help="folder of the results")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -29,10 +29,10 @@ def arguments(v: argparse.ArgumentParser) -> None:
     v.add_argument(
         "what",
         choices=kinds,
-        help="what to list; meanings: source, tolerance and rules of each op version; bounds: how many integers beside "
-        "the reference pass; providers: execution providers of ONNX Runtime; unconditioned: known differences that "
-        "excuse any wrong answer; reach: what the instances of each op version must show once, and whether they do; "
-        "excused: the share of valid instances of which the specification leaves something open",
+        help="what to list. meanings: source, tolerance and rules of each op version. bounds: how many integers near "
+        "the reference pass. providers: execution providers of ONNX Runtime. unconditioned: known differences that "
+        "excuse any wrong answer. reach: the reach goals of each op version, and whether its instances meet them. "
+        "excused: the share of valid instances that are underspecified",
     )
     v.add_argument(
         "--draws",

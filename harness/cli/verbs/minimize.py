@@ -16,7 +16,9 @@ def arguments(v: argparse.ArgumentParser) -> None:
     v.add_argument("case", metavar="CASE", help="as for replay")
     v.add_argument("--backend", required=True, metavar="NAME", help="the backend it fails on")
     place(v)
-    v.add_argument("--out", type=folder, default=Path(".opconform/minimized"), metavar="DIR", help="its place")
+    v.add_argument(
+        "--out", type=folder, default=Path(".opconform/minimized"), metavar="DIR", help="folder of the result"
+    )
     v.add_argument("--seconds", type=seconds, default=60.0, metavar="S", help="time to spend (60)")
 
 

@@ -18,7 +18,7 @@ def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     v.add_argument("--dialect", action=Once, required=True, metavar="NAME", help="onnx, mil, tflite, nn")
     v.add_argument(
-        "--opset", action=Once, metavar="SPAN", help="op versions in force there: 17, 17.., ..20, ios16..ios17"
+        "--opset", action=Once, metavar="SPAN", help="op versions of these opsets: 17, 17.., ..20, ios16..ios17"
     )
     v.add_argument("--op", action="append", default=[], metavar="PATTERN", help="Conv, 'Reduce*'; repeatable")
     v.add_argument("--family", action="append", default=[], metavar="NAME", help="op family: conv, reduction")

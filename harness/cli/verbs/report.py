@@ -15,8 +15,8 @@ HELP = "records of one or many runs -> HTML, JSON, Markdown, JUnit"
 def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     v.add_argument("records", nargs="+", metavar="RECORDS", help="record files, or folders of them; shards are merged")
-    v.add_argument("--out", type=folder, metavar="DIR", help="folder of the report (beside the first record file)")
-    v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="an older run to compare with")
+    v.add_argument("--out", type=folder, metavar="DIR", help="folder of the report (that of the first record file)")
+    v.add_argument("--baseline", nargs="+", metavar="RECORDS", help="records of an older run to compare with")
 
 
 def run(args: argparse.Namespace) -> int:

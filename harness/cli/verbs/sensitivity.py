@@ -12,10 +12,10 @@ from harness.cli.output import OK, note, say
 from harness.core.escape import shell_line
 
 HELP = (
-    "plant faults in the reference's answers: how many are caught, how many the known differences would hide; "
-    "an unfinished measurement is resumed. A fault is hidden if the entries excuse every wrong answer that shows it. "
-    "It is counted apart, as the listed defect itself, if the defect models of these entries give each of the answers "
-    "bit for bit"
+    "plant faults in the answers of the reference, and count those that the judge catches and those that known "
+    "differences hide; an unfinished measurement is resumed. A fault is hidden if the entries excuse every wrong "
+    "answer that shows it. If the defect models of these entries give each answer bit for bit, the fault counts apart, "
+    "as the listed defect itself"
 )
 
 
@@ -32,7 +32,9 @@ def arguments(v: argparse.ArgumentParser) -> None:
     )
     v.add_argument("--seed", type=whole, default=0, metavar="N", help="seed of the instances (0)")
     v.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="processes (all cores)")
-    v.add_argument("--out", type=folder, default=Path(".opconform/sensitivity"), metavar="DIR", help="their records")
+    v.add_argument(
+        "--out", type=folder, default=Path(".opconform/sensitivity"), metavar="DIR", help="folder of the records"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
