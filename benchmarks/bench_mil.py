@@ -24,14 +24,13 @@ them (a program of one relu: 66 to build at best, 140 on average); undisturbed i
     type inference   1,116     896     218             268         3,731 on an idle machine
     round trip         299   3,345     405           1,502           666 without complex_*, on an idle machine
 
-A core without any work of ours would so reach the first target with a third to spare, the second with a fourteenth,
-and only undisturbed.  ``bare`` flatters coremltools besides: it is the quickest of seven turns of the same program,
-with everything in the caches, while in a run no program comes twice and a worker spends twice as much on each.  What is
-ours in a worker, reading the program, the feeds, executing what was loaded, is a quarter of folding and a third of a
-round trip.
-Taken of the cheap routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols, rare
-collections (up to a third of folding otherwise), one weight folder for all.  Not taken: many instances in one program.
-It takes a seventh off a round trip, and programs of lists and of complex numbers fail in neighbours.
+A core without any work of ours would so reach the first target with a third to spare, the second with a fourteenth, and
+only undisturbed.  ``bare`` flatters coremltools besides: it is the quickest of seven turns of the same program, with
+everything in the caches, while in a run no program comes twice and a worker spends twice as much on each.  What is ours
+in a worker, reading the program, the feeds, executing what was loaded, is a quarter of folding and a third of a round
+trip.  Taken of the cheap routes: direct export and load without ``ct.convert``, no pipeline, no printing of symbols,
+rare collections (up to a third of folding otherwise), one weight folder for all.  Not taken: many instances in one
+program.  It takes a seventh off a round trip, and programs of lists and of complex numbers fail in neighbours.
 """
 
 from __future__ import annotations

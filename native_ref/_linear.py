@@ -14,9 +14,8 @@ Array = np.ndarray
 def matmul(a: Array, b: Array, out: Any = None) -> Array:
     """Product of ``a`` [..., m, k] and ``b`` [..., k, n], leading axes broadcast; vectors as in ``numpy.matmul``.
 
-    Floats: f64, or one rounding to ``out``.  Integers: exact modulo 2**64 as i64 (u64 when only unsigned 64-bit
-    comes in);
-    an integer ``out`` keeps the low bits.  Raises ValueError where shapes do not fit.
+    Floats: f64, or one rounding to ``out``.  Integers: exact modulo 2**64 as i64 (u64 when only unsigned 64-bit comes
+    in); an integer ``out`` keeps the low bits.  Raises ValueError where shapes do not fit.
     """
     return _native.matmul(a, b, out)
 

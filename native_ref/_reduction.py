@@ -22,9 +22,8 @@ def reduce(
     """Fold ``axes`` of ``x`` (None: all, (): none) into one element each.
 
     Floats: f64, correctly rounded for all but absurd cancellation, or one rounding to ``out``.  Integers and bools stay
-    exact modulo 2**64 (i64 or u64) for sum, prod, sum_square, l1, max, min, any, all; the other names give f64.
-    Over no element: sums 0, products 1, max -inf or the lowest integer, min the opposite, mean NaN, any False, all
-    True.
+    exact modulo 2**64 (i64 or u64) for sum, prod, sum_square, l1, max, min, any, all; the other names give f64.  Over
+    no element: sums 0, products 1, max -inf or the lowest integer, min the opposite, mean NaN, any False, all True.
     NaN wins max and min.  any, all give bool.  Raises ValueError for an axis out of range or an unknown name.
     """
     code = _CODE.get(name)

@@ -43,11 +43,11 @@ def pool(
 ) -> Any:
     """Slide a window over the spatial axes of x [n, c, *s].
 
-    kind: "max" (x's type), "avg", "lp" (f64).  pads: begins then ends.  extra_end: cells beyond the declared
-    padding that
-    rounding the sizes up brings in; they hold nothing and never count.  count_include_pad: averages divide by the cells
-    inside the declared padding rather than inside x.  positions: also the flat spatial index of each maximum (first of
-    equals, -1 for a window that meets no element).  A window over no element: max -inf or lowest, average NaN.
+    kind: "max" (x's type), "avg", "lp" (f64).  pads: begins then ends.  extra_end: cells beyond the declared padding
+    that rounding the sizes up brings in; they hold nothing and never count.  count_include_pad: averages divide by the
+    cells inside the declared padding rather than inside x.  positions: also the flat spatial index of each maximum
+    (first of equals, -1 for a window that meets no element).  A window over no element: max -inf or lowest, average
+    NaN.
     """
     code = {"max": 0, "avg": 2 if count_include_pad else 1, "lp": 3}[kind]
     return _native.pool(

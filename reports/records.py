@@ -1,8 +1,7 @@
 """Reading record files: one JSON object a line, appended by the engine while it runs.
 
-A run that was killed may leave half a line at the end; that is expected, so it is skipped and said.  Anything
-else that does not parse means the file is not what the caller thinks it is, and is an error that names the
-line.
+A run that was killed may leave half a line at the end; that is expected, so it is skipped and said.  Anything else that
+does not parse means the file is not what the caller thinks it is, and is an error that names the line.
 """
 
 from __future__ import annotations
@@ -65,9 +64,8 @@ def _open(path: Path) -> io.BufferedIOBase:
 def read(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
     """The records of one file in order.  Memory use does not grow with the file.
 
-    notes: gets a sentence when the last line is cut short.  Raises FormatError (naming file and line) for a
-    line that is no record, a file that does not begin with a ``run`` record, and a format that this reader
-    does not know.
+    notes: gets a sentence when the last line is cut short.  Raises FormatError (naming file and line) for a line that
+    is no record, a file that does not begin with a ``run`` record, and a format that this reader does not know.
     """
     number, upgrade = 0, Upgrade()
     try:

@@ -23,10 +23,8 @@ MOST_PAIRS = 20_000  # pairs of an op version: beyond those none are looked for
 def features(instance: dict[str, Any], attrs: Iterable[str] = (), slots: Iterable[str] = ()) -> set[str]:
     """Facts about an instance given in its JSON form (``Instance.to_json``).
 
-    attrs, slots: names the op version has, for "omitted" and "absent" facts; without them only what is there
-    is told.
-    Scalars read ``alpha=0.5``; lists are told by length, sign and evenness, since their values hardly ever
-    repeat.
+    attrs, slots: names the op version has, for "omitted" and "absent" facts; without them only what is there is told.
+    Scalars read ``alpha=0.5``; lists are told by length, sign and evenness, since their values hardly ever repeat.
     """
     out: set[str] = set()
     given = instance.get("attrs", {})

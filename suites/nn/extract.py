@@ -3,9 +3,8 @@
 ``python -m suites.nn.extract`` rewrites both; ``--check`` only says whether they would change.
 
 The descriptors give layers, fields, numbers, types, oneofs and enums; ``slots.txt`` gives names and counts of inputs
-and
-outputs, which the format leaves to prose.  An op is a layer, except that layers in which one field chooses the function
-become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set
+and outputs, which the format leaves to prose.  An op is a layer, except that layers in which one field chooses the
+function become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set
 (``convolution.isDeconvolution``).
 
 A layer's parameters become attributes under dotted paths (``mode.samplingMethod``); a oneof becomes an attribute that

@@ -2,8 +2,8 @@
 
 ``mode.samplingMethod`` is a field of a field, ``weightParams.0.x`` a field of a list's first element.  A oneof is an
 attribute that names the chosen member.  Borders are flat lists (start, end of height, start, end of width); an
-activation
-inside another layer is text such as ``sigmoid`` or ``scaledTanh(1.7159,0.6667)``; nested networks are graphs.
+activation inside another layer is text such as ``sigmoid`` or ``scaledTanh(1.7159,0.6667)``; nested networks are
+graphs.
 """
 
 from __future__ import annotations

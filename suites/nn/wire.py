@@ -2,10 +2,8 @@
 
 A message is a dict of its set fields: scalars, strings for enum members (a number where the schema has no name for it),
 dicts for messages, lists for repeated fields, NumPy arrays for repeated floats.  As in proto3, a scalar that equals
-zero
-is not written, and reads as absent.  A codec of our own keeps the noisy and slow import of coremltools out of every
-run;
-a test compares it with the official classes.
+zero is not written, and reads as absent.  A codec of our own keeps the noisy and slow import of coremltools out of
+every run; a test compares it with the official classes.
 """
 
 from __future__ import annotations

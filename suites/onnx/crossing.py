@@ -1,8 +1,7 @@
 """The cross-version law: one instance at two versions of its op.
 
 Where an instance can be said at both (same slots, attributes and types) and both accept it, the results are equal bit
-for
-bit, or the meaning changed: then the pair is listed in ``changed.toml`` with what changed.
+for bit, or the meaning changed: then the pair is listed in ``changed.toml`` with what changed.
 """
 
 from __future__ import annotations

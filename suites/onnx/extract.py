@@ -4,10 +4,8 @@
     python -m suites.onnx.extract --check    fail when the file differs from what would be written
 
 Facts only: slots, arities, types, attributes, defaults, the range of opsets over which a version is in effect.  A
-version
-of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the package,
-so that
-one number names the opset of every model.
+version of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the
+package, so that one number names the opset of every model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One op version as a short fingerprint, from either source: ``schema.json`` or the catalogue of operator sets.
 
 The catalogue was read from the same release by other code; equal fingerprints say that neither reading lost a slot, a
-type,
-an attribute or a default.
+type, an attribute or a default.
 """
 
 from __future__ import annotations

@@ -59,10 +59,9 @@ encode = native.protobuf
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A TypeProto.  kind: tensor, seq, optional, map, sparse.  dtype: element (tensor, sparse) or key (map) type,
-    None where
-    a file leaves it open.  shape: None where the rank is unknown; a dim is an int, a symbol or None.  elem: what the
-    container holds."""
+    """A TypeProto.  kind: tensor, seq, optional, map, sparse.  dtype: element (tensor, sparse) or key (map) type, None
+    where a file leaves it open.  shape: None where the rank is unknown; a dim is an int, a symbol or None.  elem: what
+    the container holds."""
 
     kind: str
     dtype: DType | None = None

@@ -55,9 +55,8 @@ def _terms(mask: Array, keys: int) -> Array:
 
 
 def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: int, right: int) -> Array | None:
-    """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where
-    those are
-    not negative.  An array of offsets gives a leading axis of batches and one of heads."""
+    """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where those
+    are not negative.  An array of offsets gives a leading axis of batches and one of heads."""
     if not causal and left < 0 and right < 0:
         return None
     off = np.asarray(offset, np.int64).reshape(-1, 1, 1, 1) if np.ndim(offset) else int(offset)
@@ -293,16 +292,12 @@ def attention(
 ) -> tuple[Array, Array, Array, Array]:
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
-    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads
-    are shared
-    by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i +
-    offset),
-    left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.  A row
-    that sees
-    no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.  mask_ends: a mask of fewer keys
-    forbids the rest, else it does not fit.
-    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "past-fits",
-    "lengths-in-range", "mask-fits", "stage-known".
+    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are
+    shared by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i
+    + offset), left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.
+    A row that sees no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.  mask_ends: a mask of
+    fewer keys forbids the rest, else it does not fit.  Raises RuleError "ranks-agree", "heads-given", "heads-divide",
+    "heads-agree", "past-together", "past-fits", "lengths-in-range", "mask-fits", "stage-known".
     """
     inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
     params = {

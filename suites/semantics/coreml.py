@@ -116,8 +116,8 @@ def batched_matmul(
     """Matrix product with broadcast batches, plus ``bias`` along the last axis.
 
     stack: a vector ``x`` is a [1, n] matrix and a vector ``y`` an [n, 1] matrix, and the result keeps the axes of
-    length 1;
-    otherwise a vector ``x`` gives a vector.  A vector is never transposed.  Raises RuleError "contracted-agrees".
+    length 1; otherwise a vector ``x`` gives a vector.  A vector is never transposed.  Raises RuleError
+    "contracted-agrees".
     """
     if stack:
         x = x.reshape(1, -1) if x.ndim == 1 else _turn(x, transpose_x)
@@ -341,9 +341,8 @@ def crop_resize(
     normalized: Flag = False,
     scale: Real = 1.0,
 ) -> Array:
-    """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5
-    and the
-    first number of a row names the image.
+    """Boxes of images, each resampled bilinearly to ``sizes``: [n, b, c, *sizes], or [n, 1, c, *sizes] when k is 5 and
+    the first number of a row names the image.
 
     normalized: coordinates are parts of (h - 1, w - 1).  scale multiplies them, as where regions are aligned that were
     found in a larger image: what must be within the image is the box as given or as scaled.  Raises RuleError

@@ -151,11 +151,10 @@ def unrolled(
 ) -> list[Array]:
     """Y [t, b, e * h], then h and c [b, h] of every direction, e of them; the second direction runs backwards.
 
-    Gates in order: gru update, reset, output; lstm input, forget, block, output; peepholes input, forget, output.
-    Gate sums are limited to +-50, cells to +-cell_clip.  coupled: forget is 1 - input.  activations: (name, alpha,
-    beta)
-    of f, g, h.  reverse: the steps are taken from the last one, and Y comes in that order.
-    Raises RuleError "sizes-agree".
+    Gates in order: gru update, reset, output; lstm input, forget, block, output; peepholes input, forget, output.  Gate
+    sums are limited to +-50, cells to +-cell_clip.  coupled: forget is 1 - input.  activations: (name, alpha, beta) of
+    f, g, h.  reverse: the steps are taken from the last one, and Y comes in that order.  Raises RuleError
+    "sizes-agree".
     """
     if x.shape[2] != w.shape[-1]:
         raise RuleError("sizes-agree", f"{x.shape[2]} elements, weights for {w.shape[-1]}")

@@ -1,9 +1,8 @@
 """TFLite's recurrent layers on float tensors: RNN, LSTM and SVDF cells, one direction or both.
 
-Source: TFLite LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM (tfl dialect; peepholes as Sak et al. 2014, coupled gates as Greff
-et al.,
-layer normalisation as Ba et al.), UNIDIRECTIONAL_SEQUENCE_RNN, RNN, SVDF.  States start from zero and are kept by the
-runtime; an instance is one call.
+Source: TFLite LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM (tfl dialect; peepholes as Sak et al. 2014, coupled gates as Greff et
+al., layer normalisation as Ba et al.), UNIDIRECTIONAL_SEQUENCE_RNN, RNN, SVDF.  States start from zero and are kept by
+the runtime; an instance is one call.
 """
 
 from __future__ import annotations

@@ -26,10 +26,9 @@ def resolve_pads(
 ) -> tuple[int, ...]:
     """Padding as begins then ends.
 
-    explicit: ``pads`` (none: zero).  valid: zero.  same_*: as many cells as make the output ceil(s / stride), half
-    on each
-    side, the odd one at the end (upper) or the beginning (lower).  Source: ONNX Conv-11 auto_pad; MIL conv pad_type;
-    TFLite Padding SAME.
+    explicit: ``pads`` (none: zero).  valid: zero.  same_*: as many cells as make the output ceil(s / stride), half on
+    each side, the odd one at the end (upper) or the beginning (lower).  Source: ONNX Conv-11 auto_pad; MIL conv
+    pad_type; TFLite Padding SAME.
     """
     n = len(s)
     if mode == "explicit":

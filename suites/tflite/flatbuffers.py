@@ -1,8 +1,7 @@
 """FlatBuffers, both ways, over the tables of the TFLite schema.
 
-A table is a dict of field name -> value: numbers, strings (str or bytes), lists or arrays of numbers (bytes for
-vectors of
-bytes), dicts (tables), lists of dicts.  Which field has which slot and type comes from ``tables.json``, so that
+A table is a dict of field name -> value: numbers, strings (str or bytes), lists or arrays of numbers (bytes for vectors
+of bytes), dicts (tables), lists of dicts.  Which field has which slot and type comes from ``tables.json``, so that
 writing a model needs no runtime.  Source: the FlatBuffers internals document; schema file identifier TFL3.
 
 The writer is native (``native_ref/bind/flatbuffers.cc``) and goes forward: a table is written before what it points to,

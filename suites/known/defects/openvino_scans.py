@@ -34,8 +34,7 @@ def _shared(body: Graph, states: int) -> list[int | None]:
 def states_in_shared_memory(g: Given) -> Outputs:
     """Scan: a state that is computed in the memory of another input of the body is what stands there in the next turn;
     one that is handed on from another state is copied after that one was replaced in its own memory, in the order of
-    the outputs.
-    Version 8 is read as 9 along axis 1, the batch an axis of the elements.  Done a turn at a time."""
+    the outputs.  Version 8 is read as 9 along axis 1, the batch an axis of the elements.  Done a turn at a time."""
     n, body, old = g.attr("num_scan_inputs"), g.attr("body"), g.inst.version == 8
     states, scanned = list(g[_SLOT][:-n]), g[_SLOT][-n:]
     count = len(states)

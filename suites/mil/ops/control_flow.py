@@ -1,8 +1,8 @@
 """Blocks, lists, states and the classifier head: ops that do not stand alone.
 
 A list is a Python list of arrays; an instance that makes or changes one reads it out again ("@read": "list" for the
-stacked items, "length" for their number).  A state is an object with a ``value``; an instance that writes one reads
-it again.
+stacked items, "length" for their number).  A state is an object with a ``value``; an instance that writes one reads it
+again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A second reading of the NeuralNetwork specification, as a backend: ``nn-definition``.
 
 Written from the comments of NeuralNetwork.proto with plain NumPy and loops, one function a layer.  It shares nothing
-with
-the reference: no meaning, no kernel, no codec; it reads models with the official message classes of coremltools.
-Where the
-two readings differ, one of them is wrong.  Slow by design.
+with the reference: no meaning, no kernel, no codec; it reads models with the official message classes of coremltools.
+Where the two readings differ, one of them is wrong.  Slow by design.
 """
 
 from __future__ import annotations

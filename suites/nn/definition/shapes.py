@@ -440,8 +440,7 @@ def reorganize_data(p: Any, x: Array) -> Array:
     """Blocks of space and channels exchanged.
 
     SPACE_TO_DEPTH: the element at offset (i, j) of its block goes to channel (i * block + j) * C + c.  DEPTH_TO_SPACE
-    is its
-    inverse; PIXEL_SHUFFLE reads channel c * block**2 + i * block + j instead.
+    is its inverse; PIXEL_SHUFFLE reads channel c * block**2 + i * block + j instead.
     """
     check(x.ndim >= 3, "rank")
     b, (c, h, w) = int(p.blockSize), x.shape[-3:]

@@ -1,8 +1,7 @@
 """Arithmetic, comparison and logic of two or more tensors.
 
 Until version 6 the second operand is a contiguous part of the first's shape, placed by ``axis`` when ``broadcast`` is
-set;
-from 7 on broadcasting is NumPy's.
+set; from 7 on broadcasting is NumPy's.
 """
 
 from __future__ import annotations

@@ -194,9 +194,8 @@ def scatter_elements(
 ) -> Any[Array, "*d"]:
     """out[indices[i, j, k], j, k] = combine(out[...], updates[i, j, k]) for axis 0, and so on, over a copy of ``x``.
 
-    later: of two updates of one place the later one stays, with reduction none.
-    Raises RuleError "axis-in-range", "indices-within-data", "index-in-range", "indices-distinct" (reduction none, not
-    later).
+    later: of two updates of one place the later one stays, with reduction none.  Raises RuleError "axis-in-range",
+    "indices-within-data", "index-in-range", "indices-distinct" (reduction none, not later).
     """
     a = norm_axis(axis, x.ndim)
     within_data(indices, x, a)

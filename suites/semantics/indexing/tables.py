@@ -300,9 +300,8 @@ def embedding_lookup_sparse(
     combiner: Choice[str, "SUM", "MEAN", "SQRTN"],
 ) -> Array:
     """Weighted rows of ``table`` gathered where ``at`` says (its last index counts the rows of one place): their sum,
-    over
-    the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN), also where that is 0; 0 where
-    nothing is gathered."""
+    over the sum of weights (MEAN), or over the root of the sum of squared weights (SQRTN), also where that is 0; 0
+    where nothing is gathered."""
     lead = tuple(int(n) for n in shape[:-1])
     out = np.zeros((*lead, *table.shape[1:]))
     rows, total, squares = np.zeros(lead), np.zeros(lead), np.zeros(lead)
@@ -368,9 +367,9 @@ def soft_nms(
 ) -> tuple[Array, Array, Array]:
     """(indices, scores, count) of the boxes kept by falling score, -1 beyond the count.
 
-    A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma
-    > 0
-    a score is first multiplied by exp(-iou**2 / (2 sigma)) for every kept box, and the box waits for its turn again."""
+    A box at or below ``score_threshold`` goes; one that overlaps a kept box by the threshold or more goes; with sigma >
+    0 a score is first multiplied by exp(-iou**2 / (2 sigma)) for every kept box, and the box waits for its turn
+    again."""
     b, s = boxes.astype(np.float64), scores.astype(np.float64)
     queue = [(float(v), i, 0) for i, v in enumerate(s) if v > score_threshold]
     kept: list[int] = []

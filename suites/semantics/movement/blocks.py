@@ -28,10 +28,8 @@ def _divides(n: int, k: int, rule: str) -> int:
 def depth_to_space(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str, "dcr", "crd"]) -> Array:
     """Move blocks of channels into space.
 
-    x: [n, c, h, w].  Returns [n, c // block**2, h * block, w * block].  mode: "dcr" takes the block indices
-    from the outer
-    channels (MIL, TFLite), "crd" from the inner ones (pixel shuffle).  Raises RuleError
-    "block-divides-channels".
+    x: [n, c, h, w].  Returns [n, c // block**2, h * block, w * block].  mode: "dcr" takes the block indices from the
+    outer channels (MIL, TFLite), "crd" from the inner ones (pixel shuffle).  Raises RuleError "block-divides-channels".
     """
     n, c, h, w = x.shape
     m = _divides(c, max(block, 0) * block, "block-divides-channels")

@@ -20,10 +20,10 @@ def identity(x: Any[Array, "*d"]) -> Any[Array, "*d"]:
 def reshape(x: Any[Array, "*d"], *, shape: Ints, zero: Choice[str, "copy", "literal"]) -> Array:
     """The elements of ``x`` in row-major order under ``shape``.
 
-    One entry may be -1 (inferred).  zero: a 0 takes the extent of the same axis of ``x`` ("copy") or means
-    0 ("literal").
-    Raises RuleError "one-inferred" (second -1, or an entry below -1), "count-kept", "zero-copies-an-axis",
-    "zero-against-inferred" (the inferred extent beside a literal 0 is open; ONNX Reshape-14, allowzero).
+    One entry may be -1 (inferred).  zero: a 0 takes the extent of the same axis of ``x`` ("copy") or means 0
+    ("literal").  Raises RuleError "one-inferred" (second -1, or an entry below -1), "count-kept",
+    "zero-copies-an-axis", "zero-against-inferred" (the inferred extent beside a literal 0 is open; ONNX Reshape-14,
+    allowzero).
     """
     out = [int(s) for s in shape]
     if zero == "copy":

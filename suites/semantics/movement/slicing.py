@@ -227,10 +227,9 @@ def strided_slice_bits(
 ) -> Array:
     """The strided slice with masks as bit sets over the *entries* (TensorFlow).
 
-    An ellipsis entry stands for as many whole axes as are missing; a new-axis entry inserts an extent of 1;
-    a shrink entry
-    takes one index.  Axes beyond the entries are whole.  offset: end counts from begin.
-    Raises RuleError "one-ellipsis", "entries-fit", and those of ``strided_slice``.
+    An ellipsis entry stands for as many whole axes as are missing; a new-axis entry inserts an extent of 1; a shrink
+    entry takes one index.  Axes beyond the entries are whole.  offset: end counts from begin.  Raises RuleError
+    "one-ellipsis", "entries-fit", and those of ``strided_slice``.
     """
     k = len(begin)
     dots = [i for i in range(k) if _bit(ellipsis_mask, i)]

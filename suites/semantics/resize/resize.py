@@ -92,10 +92,9 @@ def resize(
 ) -> Array:
     """``x`` resampled to ``sizes``, or by ``scales`` (extent = floor(extent * scale)), along ``axes`` (None: all).
 
-    coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts
-    then ends,
-    1 being the last element; used by tf_crop_and_resize, outside of which ``extrapolation`` stands.  policy: how sizes
-    keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does.
+    coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts then
+    ends, 1 being the last element; used by tf_crop_and_resize, outside of which ``extrapolation`` stands.  policy: how
+    sizes keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does.
     """
     region = roi if coordinates == "tf_crop_and_resize" else None
     planned = plan(x.shape, sizes, scales, axes, coordinates, region, policy)

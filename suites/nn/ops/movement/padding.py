@@ -68,8 +68,7 @@ op(
 
 def _nd_pads(c: Call) -> tuple[int, ...]:
     """Begins then ends.  Amounts come as (begin, end) of each axis; in the output-size mode the one that is set says
-    how
-    large the axis shall be, and on which side it grows."""
+    how large the axis shall be, and on which side it grows."""
     x = c.inputs["x"]
     a = ints(c.inputs["pads_in"]) if "pads_in" in c.inputs else tuple(c.attr("padAmounts"))
     if len(a) != 2 * x.ndim:
