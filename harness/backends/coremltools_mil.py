@@ -246,6 +246,9 @@ class RoundTrip(_Base):
 
     name = "coremltools-roundtrip"
 
+    def info(self) -> dict[str, Any]:
+        return {"leaves_to": Types.name}  # a program is built with the types that are inferred
+
     def __init__(self) -> None:
         if find_spec("coremltools.libmilstoragepython") is None:
             raise ModuleNotFoundError("this build of coremltools has no libmilstoragepython, and exports nothing")

@@ -29,6 +29,9 @@ class NeuralNetwork:
     family = "coremltools"
     recycle = mil.RECYCLE
 
+    def info(self) -> dict[str, Any]:
+        return {"leaves_to": mil.Fold.name}  # what is constant is folded before it is lowered
+
     def version(self) -> str:
         return program.ct.__version__
 

@@ -75,7 +75,7 @@ class Attribution:
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
                     found = self._ask(program, result, left)
-                    if not found.told:
+                    if not any(_types(r) for r in found.told):
                         return result
                 return self._settle(program, result, found, info)
         except OpconformError:  # a node that the reference declines on what came before it
@@ -105,13 +105,14 @@ class Attribution:
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
-            got = self._one(one, info)
+            at_load = program.at_load(k, nodes.scope)
+            got = self._folded(at_load, result, info) or self._one(one, info)
             if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
                 got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
             if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
                 got = self._one(one, self.handle(info.leaves_to).info)
             if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
-                got = self._refused_at_load(one, program.at_load(k, nodes.scope), info) or got
+                got = self._refused_at_load(one, at_load, info) or got
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes
@@ -120,6 +121,9 @@ class Attribution:
                 outputs = got.outcome.outputs or ()
                 if any(isinstance(x, TypeOnly) for x in outputs):  # the next node gets the reference's values
                     outputs = None
+                    if result.verdict is not Verdict.MISMATCH and got.verdict is Verdict.KNOWN:
+                        assert one.expected is not None
+                        outputs = [_of_type(x, e.value) for x, e in zip(got.outcome.outputs or (), one.expected[0])]
                 if got.verdict in _EXPLAINED:
                     nodes.told.append(got)
                 elif got.verdict not in _RIGHT:  # not listed: the minimiser comes down to this node
@@ -161,16 +165,26 @@ class Attribution:
         return judge_case(case, info, [row[0] for row in answer.outcomes][:1], self.ledger)
 
     def _left_to(self, result: Result, info: BackendInfo) -> BackendInfo | None:
-        """What is asked of the nodes where all are right alone, of a backend that infers types from less than it knows
-        in a program."""
-        types = any(isinstance(x, TypeOnly) for x in result.outcome.outputs or ())
-        return self.handle(info.leaves_to).info if types and info.leaves_to else None
+        """What is asked of the nodes where all are right alone: the backend that tells the types that they have in the
+        program."""
+        asks = info.leaves_to and (result.verdict is not Verdict.MISMATCH or _types(result))
+        return self.handle(info.leaves_to).info if asks and info.leaves_to else None
+
+    def _folded(self, inst: Instance, result: Result, info: BackendInfo) -> Result | None:
+        """The verdict of the backend that computes constants on a node of a wrong program that has no other operand."""
+        if info.leaves_to is None or result.verdict is not Verdict.MISMATCH or not _constant(inst):
+            return None
+        case = Case(registry.version_of(inst), inst, result.case.index)
+        return self._one(case, self.handle(info.leaves_to).info)
 
     def _refused_at_load(self, case: Case, inst: Instance, info: BackendInfo) -> Result | None:
         """The verdict on a node whose operands the runtime knows when it loads the program, where it refuses them."""
         if inst == case.inst:
             return None
-        got = self._one(Case(case.version, inst, case.index), info)
+        case = Case(case.version, inst, case.index)
+        got = self._one(case, info)
+        if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to and _constant(inst):
+            got = self._one(case, self.handle(info.leaves_to).info)
         refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
         return got if refused else None
 
@@ -204,6 +218,24 @@ def _check_types(case: Case) -> None:
     why = misfit_of_call(v.dialect.call_of(case.inst, case.draws[0], v))
     if why is not None:
         raise RuleError("operands-fit", why)
+
+
+def _types(result: Result) -> bool:
+    """Is the answer the types of the outputs?"""
+    return any(isinstance(x, TypeOnly) for x in result.outcome.outputs or ())
+
+
+def _of_type(a: Any, due: Any) -> Any:
+    """The expected value, brought into the shape that a backend inferred in place of its own."""
+    shape = a.shape if isinstance(a, TypeOnly) else None
+    if shape is None or not isinstance(due, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        return due
+    return np.resize(due, tuple(shape))
+
+
+def _constant(inst: Instance) -> bool:
+    """Are all operands constants?"""
+    return all(x.const for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
 
 
 def _at_run_time(inst: Instance) -> Instance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,33 @@ def test_a_node_whose_extents_the_graph_tells_is_asked_with_known_extents() -> N
     consts = {"c": np.ones((2, 4), np.float32), "begin": begin, "end": end, "stride": stride}
     case = mil_graph(["y"], nodes, consts, np.ones((2, 1), np.float32))
     assert explained(case, "coremltools-symbolic") == (Verdict.KNOWN, "ct-slice-past-start")
+
+
+def test_a_refusal_of_a_type_that_was_inferred_wrong_is_explained_by_it() -> None:
+    """The slice is said to have lost a column, which the concat behind it does not take."""
+    nodes = [
+        Node("slice_by_index", {s: s if s != "x" else "p0" for s in ("x", "begin", "end", "stride")}, ["s"], {}),
+        Node("concat", {"values": ["s", "p1"]}, ["y"], {"axis": 0}),
+    ]
+    consts = {s: np.array(v, np.int32) for s, v in (("begin", [0, 3]), ("end", [2, -5]), ("stride", [1, -1]))}
+    case = mil_graph(["y"], nodes, consts, np.ones((2, 4), np.float32), np.ones((1, 4), np.float32))
+    assert explained(case, "coremltools-types") == (Verdict.KNOWN, "ct-slice-past-start")
+    nodes[1] = Node("concat", {"values": ["p0", "p1"]}, ["y"], {"axis": 0})
+    case = mil_graph(["s", "y"], nodes, consts, np.ones((2, 3), np.float32), np.ones((1, 3), np.float32))
+    assert explained(case, "coremltools-types")[0] is Verdict.KNOWN
+
+
+def test_a_constant_node_is_asked_of_the_backend_that_folds_it() -> None:
+    """scatter_along_axis of constants is folded before the program becomes a NeuralNetwork."""
+    nodes = [
+        Node("scatter_along_axis", {"data": "d", "indices": "i", "updates": "d"}, ["s"], {"axis": 0, "mode": "mul"}),
+        Node("add", {"x": "p0", "y": "s"}, ["y"], {}),
+    ]
+    consts = {"d": np.array([2, 3], np.float32), "i": np.array([0, 0], np.int32)}
+    case = mil_graph(["y"], nodes, consts, np.ones(2, np.float32))
+    case = fill(case.version, replace(case.inst, opset="ios15"))
+    with running("coremltools-nn") as h, running("coremltools-fold") as fold:
+        ledger = load_ledger(backends=[h.info, fold.info])
+        attribute = Attribution(lambda name: fold if name == fold.name else h, ledger)
+        result = next(iter(Engine([h], ledger=ledger, attribute=attribute).judge([case])))
+    assert (result.verdict, result.known) == (Verdict.KNOWN, "ct-fold-scatter-along-axis-mode")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.cases.case import Case
+from harness.core.dtypes import F16
 from harness.core.instance import Graph, Node
+from harness.declare import registry
 from harness.ledger.defect_models import Given
 from suites.programs.values import operands
 
@@ -12,21 +20,88 @@ _RANK_OF_VALUE = frozenset(
 )
 _RANK_OF_VALUE |= {"round", "rsqrt", "sign", "sin", "sinh", "sqrt", "tan", "tanh"}
 _HANDS_ON = frozenset({"cast", "concat", "gather", "identity", "reshape", "split", "stack"})
+# ops that take from it what they are told to, in the type that it has
+_TAKES = frozenset({"gather", "slice_by_index", "slice_by_size", "split"})
 
 
 def _read(node: Node) -> set[str]:
     return {x for _, _, x in operands(node)}
 
 
-def unary_of_a_folded_scalar(g: Given) -> bool:
-    """Does one of these ops take a scalar that another of them gives?  Folded, that is a number of Python."""
+def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
+    """Names of the scalars that one of these ops gives, which are numbers of Python once folded; all values by name."""
     graph: Graph = g.attr("program")
-    nodes = [n for n in graph.nodes if n.op in _RANK_OF_VALUE]
-    made = {o for n in nodes for o in n.outputs}
-    if all(made.isdisjoint(_read(n)) for n in nodes):
+    made = {o for n in graph.nodes if n.op in _RANK_OF_VALUE for o in n.outputs}
+    if not made:
+        return set(), {}
+    scope = g.case.version.dialect.language.run(graph, g["inputs"], g.inst.opset)
+    return {x for x in made if scope[x].ndim == 0}, scope
+
+
+def unary_of_a_folded_scalar(g: Given) -> bool:
+    """Does one of these ops take a scalar that another of them gives?"""
+    graph: Graph = g.attr("program")
+    numbers, _ = _numbers(g)
+    return any(numbers & _read(n) for n in graph.nodes if n.op in _RANK_OF_VALUE)
+
+
+def folded_scalar_beside_f16(g: Given) -> list[Any] | None:
+    """A scalar of f32 that is a number of Python has no type of its own: beside parameters of f16 it computes in
+    that."""
+    graph: Graph = g.attr("program")
+    numbers, scope = _numbers(g)
+    program = g.case.version.dialect.unfold(g.inst, g.arrays)
+    given, off = dict[str, Any](), dict[str, Any]()
+    for k, node in enumerate(graph.nodes):
+        types = node.attrs.get("@types", {})
+        if not numbers & _read(node) or (types.get("T"), types.get("U")) != ("f32", "f16"):
+            continue
+        inst = program.node(k, scope)
+        args = {s: replace(a, dtype=F16) if a.dtype.name == "f32" else a for s, a in inst.args.items()}
+        inst = replace(inst, args=args, attrs={a: x for a, x in inst.attrs.items() if a[0] != "@"})
+        case = Case(registry.version_of(inst), inst, 0)
+        for name, e in zip(node.outputs, (case.expected or [[]])[0]):
+            bound = np.asarray(e.error.bound(e.context()), np.float64)
+            given[name] = e.value.astype(scope[name].dtype)
+            off[name] = 4 * bound + 2.0**-9 * np.abs(e.value.astype(np.float64))
+    if not given:
+        return None
+    expected: list[Any] = program.expected(given, off)
+    return expected
+
+
+def op_of_what_was_known_in_part(g: Given) -> bool:
+    """Does an op take what others took from a concat or a stack, some elements of which are symbols?  What is wholly
+    known of it is an array of objects still."""
+    symbols, taken = set[str](), set[str]()
+    graph: Graph = g.attr("program")
+    for node in graph.nodes:
+        read = _read(node)
+        if taken & read and node.op not in _HANDS_ON | _TAKES:
+            return True
+        if node.op in _TAKES and (symbols | taken) & read:
+            taken.update(node.outputs)
+        if node.op in ("concat", "stack") or (node.op in _HANDS_ON and symbols & read):
+            symbols.update(node.outputs)
+        if node.op in _HANDS_ON and taken & read:
+            taken.update(node.outputs)
+    return False
+
+
+def reshaped_select(g: Given) -> bool:
+    """Does an op that makes its shape of the inferred one take a select which the condition widens?"""
+    graph: Graph = g.attr("program")
+    selects = [n for n in graph.nodes if n.op == "select"]
+    nodes = [n for n in graph.nodes if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze")]
+    if not selects or not nodes:
         return False
     scope = g.case.version.dialect.language.run(graph, g["inputs"], g.inst.opset)
-    return any(scope[x].ndim == 0 for n in nodes for x in made & _read(n))
+    selected = set[str]()
+    for n in selects:
+        a, b = (scope[str(n.inputs[s])].shape for s in "ab")
+        if np.broadcast_shapes(a, b) != scope[n.outputs[0]].shape:
+            selected.add(n.outputs[0])
+    return any(selected & _read(n) for n in nodes)
 
 
 def flatten2d_of_what_is_known_in_part(g: Given) -> bool:

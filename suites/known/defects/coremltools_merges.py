@@ -118,7 +118,8 @@ def _product(e: Edit) -> Iterator[Any]:
         found = e.side(behind) if behind is not None else None
         if behind is None or found is None or weight is None or weight.ndim != 2:
             continue
-        turned, bias = e.const(node, "transpose_y"), np.squeeze(found[0])
+        turned, bias = e.const(node, "transpose_y"), found[0]
+        bias = np.squeeze(bias) if bias.ndim > 1 else bias
         x_turned = e.const(node, "transpose_x")
         weight = weight if turned is not None and turned else weight.T
         if bias.shape != (weight.shape[0],) or (x_turned is not None and x_turned):
