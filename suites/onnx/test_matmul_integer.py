@@ -25,9 +25,16 @@ def test_zero_points_belong_to_rows_and_columns(rows: int | None, columns: int |
 
 @pytest.mark.parametrize(
     ("a", "b", "za", "zb"),
-    [((1, 2), (2, 1), 2, None), ((2,), (2,), 2, None), ((3, 2), (2, 4), None, 2), ((3, 2), (2, 4), 2, None)],
+    [
+        ((1, 2), (2, 1), 2, None),
+        ((2,), (2,), 2, None),
+        ((3, 2), (2, 4), None, 2),
+        ((3, 2), (2, 4), 2, None),
+        ((2,), (2, 4), (1, 1, 1), None),  # of more axes than A: the product would have them too
+        ((3, 2), (1, 2, 4), None, 4),  # "if the input is 2D"
+    ],
 )
-def test_a_vector_of_another_length_is_refused(a: tuple, b: tuple, za: int | None, zb: int | None) -> None:
+def test_zero_points_of_another_shape_are_refused(a: tuple, b: tuple, za: object, zb: object) -> None:
     zeros = [None if n is None else np.zeros(n, np.uint8) for n in (za, zb)]
     with pytest.raises(RuleError, match="zero-points-agree"):
         matmul_integer(np.zeros(a, np.uint8), np.zeros(b, np.uint8), *zeros)

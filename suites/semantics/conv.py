@@ -281,8 +281,8 @@ def transposed_geometry(
     "output-padding-small".
     """
     n = len(s)
-    strides, dilations = tuple(strides or (1,) * n), tuple(dilations or (1,) * n)
-    more = tuple(output_padding or (0,) * n)
+    strides, dilations = (tuple(v) if v is not None else (1,) * n for v in (strides, dilations))
+    more = tuple(output_padding) if output_padding is not None else (0,) * n
     if any(len(v) != n for v in (k, strides, dilations, more)) or (pads is not None and len(pads) != 2 * n):
         raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
     if output_shape is not None and len(output_shape) != n:

@@ -286,12 +286,14 @@ def matmul_integer(
 ) -> Array:
     """(x - x_zero)(y - y_zero) as i32 with wrap-around; zero points for all, per row of x, or per column of y.
 
-    Raises RuleError "contracted-agrees", and "zero-points-agree" for a vector that has not one element a row of x, a
-    column of y.
+    Raises RuleError "contracted-agrees", and "zero-points-agree" for a vector that has not one element a row of a
+    matrix x, a column of a matrix y, or a tensor of another rank than x, y.
     """
-    for zero, extent in ((x_zero, x.shape[-2:-1]), (y_zero, y.shape[-1:])):
-        if zero is not None and zero.ndim == 1 and zero.size != 1 and zero.shape != extent:
-            raise RuleError("zero-points-agree", f"{zero.size} zero points, expected one or {extent}")
+    for zero, m, extent in ((x_zero, x, x.shape[-2:-1]), (y_zero, y, y.shape[-1:])):
+        if zero is None or zero.shape in ((), (1,)):
+            continue
+        if zero.shape != extent if zero.ndim == 1 and m.ndim == 2 else zero.ndim != m.ndim or m.ndim == 1:
+            raise RuleError("zero-points-agree", f"{list(zero.shape)} zero points for {list(m.shape)}")
     if x_zero is not None and x_zero.ndim == 1 and x_zero.size != 1:
         x_zero = x_zero[:, None]
     try:

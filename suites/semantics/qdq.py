@@ -268,6 +268,9 @@ def _scaled_product(
     for scale, zero in ((x_scale, x_zero), (y_scale, y_zero)):
         if scale.shape != zero.shape:
             raise RuleError("scale-per-row", f"scale {list(scale.shape)}, zero point {list(zero.shape)}")
+    for scale, m in ((x_scale, x), (y_scale, y)):  # "2D: a vector; N-D [D1, D2, M, K]: [D1, D2, M, 1]"
+        if scale.shape not in ((), (1,)) and scale.ndim != (1 if m.ndim <= 2 and scale.ndim == 1 else m.ndim):
+            raise RuleError("scale-per-row", f"scale {list(scale.shape)} for {list(m.shape)}")
     rows = x[None] if x.ndim == 1 else x
     columns = y[:, None] if y.ndim == 1 else y
     if x_scale.ndim == 1 and x_scale.size not in (1, rows.shape[-2]):

@@ -217,11 +217,16 @@ def window(
 def mel_matrix(
     *, bins: Integer, length: Integer, rate: Integer, low: Opaque, high: Opaque, dtype: ElementType | None = None
 ) -> Array:
-    """Triangles on the mel scale: [length // 2 + 1, bins]."""
+    """Triangles on the mel scale: [length // 2 + 1, bins].
+
+    Raises RuleError "edges-in-spectrum": "the spectrogram only contains the nonredundant DFT bins".
+    """
     rows = length // 2 + 1
     lo, hi = (2595 * np.log10(1 + float(v) / 700) for v in (low, high))
     hertz = 700 * (10 ** ((np.arange(bins + 2) * (hi - lo) / (bins + 2) + lo) / 2595) - 1)
     at = np.floor((length + 1) * hertz / rate).astype(int)
+    if at.min() < 0 or at[:-1].max() >= rows or at[-1] > rows:
+        raise RuleError("edges-in-spectrum", f"bins {at.tolist()} of {rows}")
     out = np.zeros((rows, bins))
     for i in range(bins):
         lower, centre, upper = at[i], at[i + 1], at[i + 2]

@@ -48,7 +48,7 @@ def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
     values = a.values
     if values is not None:
         n = math.prod(shape)
-        values = (values * (n // len(values) + 1))[:n] if values else [0] * n
+        values = (values * (n // len(values) + 1))[:n] if values else ["" if a.dtype.kind == "s" else 0] * n
     return replace(a, shape=shape, values=values, dynamic=tuple(i for i in a.dynamic if i < len(shape)))
 
 

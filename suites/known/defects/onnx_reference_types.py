@@ -122,9 +122,10 @@ def dropped_in_another_type(g: Given) -> Outputs:
         if a.shape != x.shape or (a.dtype == x.dtype and narrow == of(x).frac):
             raise ValueError("the type that is due")
         near = np.abs(wide - full) <= 2.0 ** (2 - narrow) * np.abs(full)
-        if not np.all((wide == 0) | near | np.isnan(full) | np.isinf(wide)):
+        lost = np.isinf(full) & np.isnan(wide)  # 0 * inf, where it is dropped
+        if not np.all((wide == 0) | near | np.isnan(full) | np.isinf(wide) | lost):
             raise ValueError("another value")
-        return np.where((wide == 0) & (full != 0), 0, full).astype(x.dtype)
+        return np.where(lost, np.nan, np.where((wide == 0) & (full != 0), 0, full)).astype(x.dtype)
 
     return [Turned(g.expected[0], due), *[None] * (len(g.expected) - 1)]
 

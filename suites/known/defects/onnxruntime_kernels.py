@@ -26,18 +26,21 @@ def ort_first_string_of_a_slice(g: Given) -> Outputs:
 
 def ort_strings_moved_out(g: Given) -> Outputs:
     """Loop: the strings of a scanned value are moved out of it.  Where the body gives that tensor again, in a later row
-    or in another output, the row is of empty strings."""
+    or in another output, the row is of empty strings.  Without a condition the body's ends the loop all the same."""
     states = len(g["v_initial"] or ())
+    found = g.expected if g["cond"] is not None else g.reevaluate(None, {"cond": np.array(True)})
+    if found is None:
+        return None
     seen: list[np.ndarray] = []
-    out: list[Any] = [None] * states
-    for e in g.expected[states:]:
+    out: list[Any] = [None if e is g.expected[i] else e for i, e in enumerate(found[:states])]
+    for e in found[states:]:
         rows = e.value.copy()
         for r in range(len(rows)):
             row = np.asarray(e.value[r], e.value.dtype)
             if row.dtype == object and any(n.shape == row.shape and (n == row).all() for n in seen):
                 rows[r] = ""
             seen.append(row)
-        out.append(rows if rows.dtype == object else None)
+        out.append(rows if rows.dtype == object else None if g["cond"] is not None else e)
     return out
 
 
@@ -45,6 +48,12 @@ def ort_pieces_without_axis(g: Given) -> Outputs:
     """SplitToSequence: every piece lacks the axis that it was split along."""
     axis = g.attr("axis", 0)
     return [Turned(g.expected[0], lambda pieces: [np.expand_dims(p, axis) for p in pieces])]
+
+
+def ort_above_the_threshold(g: Given) -> Outputs:
+    """NonMaxSuppression: a score that is the threshold removes its box."""
+    limit = g["score_threshold"]
+    return g.reevaluate(inputs={"score_threshold": np.nextafter(limit, np.float32(np.inf), dtype=limit.dtype)})
 
 
 def ort_nonzero_of_a_scalar(g: Given) -> Outputs:

@@ -46,6 +46,7 @@ def _scale(c: Call) -> Array:
     x, offset, scale = c.inputs["X"], c.attr("offset") or (), c.attr("scale") or ()
     require(len(offset) == len(scale), "offset-per-scale", f"{len(offset)} offsets, {len(scale)} scales")
     _per_feature(x, len(scale))
+    require(len(scale) == 1 or x.ndim <= 2, "one-or-per-feature", f"{len(scale)} values for {x.ndim} axes, not [N, F]")
     return (c.inputs["X"].astype(np.float64) - np.array(c.attr("offset"))) * np.array(c.attr("scale"))
 
 
