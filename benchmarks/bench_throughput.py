@@ -44,9 +44,10 @@ as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead 
 time: the path is wide and meets cold caches, there is no loop in it to speed up. What is left of the host is 80 %
 interpreter.
 
-Against commit 6cdfb19, four turns of 16 cases of 221 op versions on a loaded machine, turn by turn: the rate is
-0.81 of that tree's (host 0.78, worker 0.84).  Without the pattern in unwritten memory it is 0.86 (worker 0.97), without
-instances at edges as well 0.92 (host 0.85, worker 1.00).  The other 0.08 is the host's.
+Against commit 6cdfb19 by ``in_step.py``, twelve turns on a loaded machine, ``--no-edges --no-pattern`` on the newer
+side: the rate is 0.82 of that tree's (host 0.76, worker 0.93; quartiles of all 0.71 and 0.95).  By profile it calls 299
+functions a case, that tree 247: the traits of instances, the record of a unit and the longer list of known differences
+are the most of it.  After that measure the host became 1.05 times as quick, host and worker together 1.04 times.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -182,16 +184,25 @@ def main() -> int:
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--floor", action="store_true", help="what the runtime takes for the same models by itself")
     p.add_argument("--profile", action="store_true", help="cProfile of the host instead of a rate")
+    p.add_argument(
+        "--in-step", action="store_true", help="a turn of all op versions for each line read: see in_step.py"
+    )
+    p.add_argument("--no-edges", action="store_true", help="no instance has a place moved to an edge")
+    p.add_argument("--no-pattern", action="store_true", help="no pattern in unwritten memory")
     a = p.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     dialect, default = next(v for k, v in FAMILIES.items() if a.backend.startswith(k))
     wanted = (a.families if a.families is not None else default).split()
     chosen = list(versions(Selection((dialect,), families=[] if wanted in ([], ["all"]) else wanted)))
+    if a.no_edges:
+        registry.dialect(dialect).draws_edges = False
     opset = None if a.opset is None else type(registry.dialect(dialect).opsets[0])(a.opset)
     if opset is not None:
         chosen = [v for v in chosen if opset in v.opsets]
     with tempfile.TemporaryDirectory() as tmp, backends.create(a.backend) as handle:
+        if a.no_pattern:
+            handle.spec = replace(handle.spec, env={**handle.spec.env, "MALLOC_PERTURB_": "0"})
         handle.start()
         with RecordWriter(Path(tmp) / "records.jsonl") as writer:
             benches = [Bench(handle, writer, a.seed, d, a.invalid) for d in a.draws]
@@ -206,6 +217,11 @@ def main() -> int:
                 jobs = listen(handle)
                 benches[0].spend(rounds(live, opset, a.learn, top, until=time.monotonic() + a.seconds))
                 print(json.dumps({"backend": a.backend, "draws": a.draws[0], **floor.play(a.backend, jobs)}))
+                return 0
+            if a.in_step:
+                for first, _ in zip(count(a.learn, UNIT), sys.stdin):
+                    n, host, worker, _ = benches[0].spend(rounds(live, opset, first, top, turns=1))
+                    print(json.dumps([n, host, worker]), flush=True)
                 return 0
             if a.profile:
                 return profile(benches[0], rounds(live, opset, a.learn, top, until=time.monotonic() + a.seconds))
