@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from harness.core.errors import UsageError
@@ -88,6 +89,7 @@ def matches(key: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for name in (op, f"{dialect}/{op}", key))
 
 
+@cache
 def hash_key(key: str) -> int:
     """A number of a key that is the same on every machine."""
     h = 0

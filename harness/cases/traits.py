@@ -5,13 +5,23 @@ type:x=f32  rank:x=4  const:w=no  empty:x=no  attr:padding=SAME  attr:axis=omitt
 
 from __future__ import annotations
 
+from collections.abc import Container
+from functools import cache
+
 from harness.cases.case import Case
+from harness.core.dtypes import DType
 
 LONGEST = 40  # characters of a value that tells instances apart; longer ones count alike
+OMITTED, ATTR = "operand", "attr"  # two kinds, which take longest to tell
 
 
-def traits(case: Case) -> tuple[str, ...]:
-    """The traits of a valid case, each "kind:name=value"."""
+def kind(trait: str) -> str:
+    """The kind of a trait."""
+    return trait.partition("=")[0].partition(":")[0]
+
+
+def traits(case: Case, kinds: Container[str] = (OMITTED, ATTR)) -> tuple[str, ...]:
+    """The traits of a valid case, each "kind:name=value".  kinds: those that are wanted; others may be there too."""
     inst, schema = case.inst, case.version.schema
     out = [f"opset={inst.opset}", f"outputs={inst.outs}", f"runs={1 + len(inst.reruns)}"]
     for name, given in inst.args.items():
@@ -22,21 +32,32 @@ def traits(case: Case) -> tuple[str, ...]:
         if arg is None:
             continue
         assert not isinstance(arg, list)
-        out += (
-            f"type:{name}={arg.dtype}",
-            f"rank:{name}={len(arg.shape)}",
-            f"const:{name}={_answer(arg.const)}",
-            f"empty:{name}={_answer(0 in arg.shape)}",
-            f"dynamic:{name}={_answer(arg.dynamic)}",
-            f"quantised:{name}={','.join(sorted(arg.quant)) if arg.quant else 'no'}",
-        )
-    out += [f"operand:{s.name}=omitted" for s in schema.inputs if s.name not in inst.args]
-    for name, value in inst.attrs.items():
-        if not name.startswith("@"):
-            text = str(value)
-            out.append(f"attr:{name}={text if len(text) <= LONGEST else 'long'}")
-    out += [f"attr:{a}=omitted" for a in schema.attrs if a not in inst.attrs]
+        quant = ",".join(sorted(arg.quant)) if arg.quant else "no"
+        out += _of_operand(name, arg.dtype, len(arg.shape), arg.const, 0 in arg.shape, bool(arg.dynamic), quant)
+    if OMITTED in kinds:
+        out += [f"{OMITTED}:{s.name}=omitted" for s in schema.inputs if s.name not in inst.args]
+    if ATTR in kinds:
+        for name, value in inst.attrs.items():
+            if not name.startswith("@"):
+                text = str(value)
+                out.append(f"{ATTR}:{name}={text if len(text) <= LONGEST else 'long'}")
+        out += [f"{ATTR}:{a}=omitted" for a in schema.attrs if a not in inst.attrs]
     return tuple(out)
+
+
+@cache
+def _of_operand(
+    name: str, dtype: DType, rank: int, const: bool, empty: bool, dynamic: bool, quant: str
+) -> tuple[str, ...]:
+    """The traits of an operand; kept, since few sorts of operands make up most instances."""
+    return (
+        f"type:{name}={dtype}",
+        f"rank:{name}={rank}",
+        f"const:{name}={_answer(const)}",
+        f"empty:{name}={_answer(empty)}",
+        f"dynamic:{name}={_answer(dynamic)}",
+        f"quantised:{name}={quant}",
+    )
 
 
 def _answer(x: object) -> str:

@@ -25,14 +25,14 @@ after an interruption.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import hash_key
-from harness.cases.traits import traits
+from harness.cases.traits import kind, traits
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import OpVersion
 from harness.engine.learning_stages import (
@@ -88,6 +88,7 @@ class LearnedSupport:
         known = Knowledge()
         listed: Listed | None = None
         below = False  # is it an opset of which the backend's makers promise nothing?
+        untaken, kinds = frozenset[str](), set[str]()  # traits with which nothing was taken, and their kinds
         for c in cases:
             if c.problem:
                 continue
@@ -97,6 +98,8 @@ class LearnedSupport:
                 reached, known, listed = at, self._of[source], self._listed_of(c)
                 below = self.info.below(c.inst.opset)
                 known.reach(stage(c.index))
+                untaken = known.untaken(SURE_OF_TRAIT)
+                kinds = set(map(kind, untaken))
             if c.inst.rule is not None:
                 if c.index >= 0 and self._deadly(known, c):
                     settled[id(c)] = _unasked("as before: what breaks this rule ends the process")
@@ -115,10 +118,11 @@ class LearnedSupport:
             if not passed and c.index % ASK_AGAIN and _lacks(known, combination, n):
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
-            untaken = known.untaken(traits(c), SURE_OF_TRAIT) if known.known.traits else None
-            if untaken is not None and mix(hash_key(source) + c.index) % ASK_UNTAKEN:
-                settled[id(c)] = _unasked(f"as before: none was taken with {untaken}")
-                continue
+            if untaken and mix(hash_key(source) + c.index) % ASK_UNTAKEN:
+                trait = next((t for t in traits(c, kinds) if t in untaken), None)
+                if trait is not None:
+                    settled[id(c)] = _unasked(f"as before: none was taken with {trait}")
+                    continue
             if listed is not None and listed.shuns(c):
                 alone.add(id(c))
                 continue
@@ -256,8 +260,10 @@ class LearnedSupport:
         told, known, at = self._told.pop(key, ()), self._of[key], stage(first)
         if known.known.traits or (at == 1 and any(not taken for _, taken in told)):
             told = told if at <= LEARNING else ()
-            for case, taken in told:
-                answers.told((EVERY, *traits(case)), taken)
+            taken, lacked = Counter[str](), Counter[str]()
+            for case, passed in told:
+                (taken if passed else lacked).update((EVERY, *traits(case)))
+            answers.told(taken, lacked)
         known.note(at, answers)
         return answers
 

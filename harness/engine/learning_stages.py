@@ -10,7 +10,7 @@ run, timing and interruptions do not change it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,10 +74,11 @@ class Answers:
     def __bool__(self) -> bool:
         return bool(self.types or self.entries or self.rules or self.excused or self.traits)
 
-    def told(self, traits: Iterable[str], taken: bool) -> None:
-        """Count the traits of an instance."""
-        for name in traits:
-            self.traits.setdefault(name, [0, 0])[0 if taken else 1] += 1
+    def told(self, taken: Mapping[str, int], lacked: Mapping[str, int]) -> None:
+        """Count the traits of instances that were taken, and of those that were unsupported."""
+        for k, traits in enumerate((taken, lacked)):
+            for name, n in traits.items():
+                self.traits.setdefault(name, [0, 0])[k] += n
 
     def add(self, other: Answers) -> None:
         for combination, n in other.types.items():
@@ -131,6 +132,7 @@ class Knowledge:
         self._taken: set[tuple[str, str]] = set()
         self._lacking: Counter[tuple[str, str]] = Counter()
         self._combinations: dict[str, tuple[int, int]] = {}
+        self._untaken: frozenset[str] | None = None  # of this stage, once asked for
 
     def note(self, at: int, answers: Answers) -> None:
         """Keep the answers of a stage for the stages after it."""
@@ -148,6 +150,7 @@ class Knowledge:
 
     def _sum_up(self) -> None:
         self._totals, self._taken, self._lacking = {}, set(), Counter()
+        self._untaken = None
         for (asked, types, _), n in self.known.types.items():
             n.mixed = n.gaps if n.passed else 0
             total = self._totals.setdefault((asked, types), Count())
@@ -188,19 +191,20 @@ class Knowledge:
         passed, lacked = self._combinations.get(asked, (0, 0))
         return passed > 0 and passed >= lacked * few and all((asked, d) in self._taken for d in types)
 
-    def untaken(self, traits: Iterable[str], sure: float) -> str | None:
-        """The first trait with which no instance was taken, although, had it no part in it, ``sure`` of them were to be
-        expected.  Where none at all was taken, it is the opset."""
-        known = self.known.traits
-        taken, lacked = known.get(EVERY, (0, 0))
-        rate = taken / max(1, taken + lacked)
-        for name in traits:
-            n = known.get(name)
-            if n is None or n[0]:
-                continue
-            if n[1] * rate >= sure or (not taken and name.startswith("opset=") and n[1] >= NONE_TAKEN):
-                return name
-        return None
+    def untaken(self, sure: float) -> frozenset[str]:
+        """The traits with which no instance was taken, although, had they no part in it, ``sure`` of them were to be
+        expected.  Where none at all was taken, the opset."""
+        if self._untaken is None:
+            known = self.known.traits
+            taken, lacked = known.get(EVERY, (0, 0))
+            rate = taken / max(1, taken + lacked)
+            self._untaken = frozenset(
+                name
+                for name, (passed, gaps) in known.items()
+                if not passed
+                and (gaps * rate >= sure or (not taken and name.startswith("opset=") and gaps >= NONE_TAKEN))
+            )
+        return self._untaken
 
     @property
     def excused(self) -> bool:
