@@ -36,6 +36,7 @@ class Judgement:
     _ulps: float = 0.0
     unjudged: int = 0
     _diff: dict[str, Any] | None = field(default=None, repr=False)
+    _measured: diffs.Measure | None = field(default=None, init=False, repr=False)
 
     def diff(self) -> dict[str, Any]:
         """The numbers of a mismatch (see the record format); computed on demand, {} where there is none."""
@@ -52,8 +53,14 @@ class Judgement:
         """Those of ``diff`` that say how much is wrong and by how much: a fraction of its price."""
         if self._diff is not None or self.verdict is not Verdict.MISMATCH or self._expected is None:
             return self.diff()
-        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        m = self._measure()
         return {} if m is None else m.numbers
+
+    def _measure(self) -> diffs.Measure | None:
+        """Kept, since several conditions of several entries ask for it."""
+        if self._measured is None:
+            self._measured = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        return self._measured
 
     def wrong(self) -> tuple[list[tuple[Any, Any]], list[tuple[int, ...]]]:
         """Of the wrong elements what is expected and what came, as Python's numbers or texts, and where they stand;
@@ -68,7 +75,7 @@ class Judgement:
         """Mask of the wrong elements; None where a whole is wrong, or nothing is."""
         if self.verdict is not Verdict.MISMATCH or self._expected is None:
             return None
-        m = diffs.measure(self._expected, self._actual, self._bound, self._ulps, self.kind)
+        m = self._measure()
         return None if m is None else m.bad
 
     def open(self) -> Any:

@@ -107,7 +107,7 @@ def _underspecified(case: Case, run: int) -> str | None:
 def _all_open(case: Case, wrong: Result) -> str | None:
     """Why the spec says nothing of any element of a wrong answer."""
     why = _underspecified(case, wrong.draw)
-    return why if why is not None and _without_open(case, wrong.outcome, wrong.draw, why) is None else None
+    return None if isinstance(why, Underspecified) and not why.whole else why
 
 
 def _set_aside(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger | None) -> None:
@@ -115,7 +115,7 @@ def _set_aside(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger | No
     is right there."""
     if _typed(wrong):
         return
-    listed = None if ledger is None else ledger.underspecified(case.at(wrong.draw), info)
+    listed = None if ledger is None else ledger.underspecified(case, info, wrong.draw)
     why = gathered(_underspecified(case, wrong.draw), listed)
     rest = None if why is None else _without_open(case, wrong.outcome, wrong.draw, why)
     if rest is None and case.problem:
@@ -134,7 +134,7 @@ def _set_aside(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger | No
 def _without_open(case: Case, outcome: Outcome, run: int, why: str) -> tuple[list[Expected], Outcome] | None:
     """What to judge where some elements are open: the expected outputs, and the outcome with these elements as the
     reference has them.  None where all is open."""
-    if not isinstance(why, Underspecified) or why.masks(0) is None:
+    if not isinstance(why, Underspecified) or why.whole:
         return None
     rows, v = case.expected or [[]], case.version
     arrays = case.draws[run if run < len(case.draws) else 0]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Any
 
 from harness.cases.case import Case
 from harness.cases.result import Result
@@ -117,10 +118,13 @@ class Ledger:
                 return e
         return None
 
-    def underspecified(self, case: Case, info: BackendInfo) -> Underspecified | None:
-        """What entries say is open of single elements of an instance of one run."""
+    def underspecified(self, case: Case, info: BackendInfo, run: int = 0) -> Underspecified | None:
+        """What entries say is open of single elements of an instance in one of its runs."""
         here = [e for e in self._candidates(case.inst.dialect, case.inst.op, info) if e.elements]
-        return gathered(*(e.underspecified(case, info) for e in here)) if here else None
+        if not here:
+            return None
+        one = case.at(run)
+        return gathered(*(e.underspecified(one, info) for e in here))
 
     def met(self, id: str) -> None:
         """An entry, by its id, has explained an answer; a reason that is no entry's is counted nowhere."""
@@ -132,11 +136,7 @@ class Ledger:
         """What is listed of an op version and a backend that an instance alone tells; None where nothing is."""
         dialect, op, version = key.split("/")
         here = [
-            e
-            for e in self._candidates(dialect, op, info)
-            if (e.about(info) or e.of_loading(info))
-            and (not e.op_versions or version in map(str, e.op_versions))
-            and e.there(info)
+            e for e in self._candidates(dialect, op, info) if not e.op_versions or version in map(str, e.op_versions)
         ]
         foretelling = sorted(
             (e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.corrupts_process
@@ -158,18 +158,25 @@ class Ledger:
         )
 
     def _candidates(self, dialect: str, op: str, info: BackendInfo) -> list[LedgerEntry]:
+        """The entries that speak of an op and of a backend, its release and its processor."""
         self.read_for(info)
-        key = f"{dialect}/{op}"
-        if key not in self._by_op:
-            self._by_op[key] = [e for e in self._ordered if any(fnmatchcase(key, o) for o in e.ops)]
-        return self._by_op[key]
+        key = dialect, op, info.name, info.version, info.cpu, info.known_as, info.front_end
+        found = self._by_op.get(key)
+        if found is None:
+            name = f"{dialect}/{op}"
+            found = self._by_op[key] = [
+                e
+                for e in self._ordered
+                if any(fnmatchcase(name, o) for o in e.ops) and (e.about(info) or e.of_loading(info)) and e.there(info)
+            ]
+        return found
 
     @cached_property
     def by_id(self) -> dict[str, LedgerEntry]:
         return {e.id: e for e in self.entries}
 
     @cached_property
-    def _by_op(self) -> dict[str, list[LedgerEntry]]:
+    def _by_op(self) -> dict[tuple[Any, ...], list[LedgerEntry]]:
         return {}
 
     @cached_property

@@ -74,7 +74,7 @@ def freeze(case: Case, ledger: Ledger) -> Frozen:
         why = case.underspecified
         if case.problem:
             raise LeftOut(case.problem)
-        listed = ledger.underspecified(case.at(r), NOBODY)
+        listed = ledger.underspecified(case, NOBODY, r)
         call = case.version.dialect.call_of(case.inst, case.draws[r], case.version)
         open_ = gathered(why[r] if r < len(why) else None, listed)
         outputs.append([(e, rule_of(e, call, open_, i)) for i, e in enumerate(expected[r])])
