@@ -190,9 +190,9 @@ class Pack:
         since they may fail together."""
         _, backend, chunk = result.job.tag
         rows, answers = result.outcomes, self.outcomes[backend]
-        for k, case in enumerate(chunk.cases if not chunk.requeried else ()):
-            n = max(1, len(case.draws))
-            answers[id(case)] = [row[k] for row in rows[:n]]
+        if not chunk.requeried:
+            for case, outcomes in zip(chunk.cases, zip(*rows, strict=True), strict=True):
+                answers[id(case)] = list(outcomes[: max(1, len(case.draws))])
         if result.unblamed:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
         if result.masked and not chunk.requeried:
@@ -254,5 +254,6 @@ def _output_type(first: Expected, again: Sequence[Expected]) -> OutputType | Non
 
 def feed(case: Case, inputs: Sequence[tuple[str, str, int | None]], draw: int) -> list[Any]:
     """Values of a case's run-time inputs for one data draw (a case with fewer draws repeats its first)."""
-    arrays = case.draws[draw if draw < len(case.draws) else 0]
+    draws = case.draws
+    arrays = draws[draw if draw < len(draws) else 0]
     return [arrays[slot] if k is None else arrays[slot][k] for _, slot, k in inputs]

@@ -170,12 +170,10 @@ class Onnx(Dialect):
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Where dimensions are symbolic, which those that blocks declare are not."""
-        if any(isinstance(x, Graph) for x in inst.attrs.values()):
-            return False
         for a in inst.args.values():
             for x in a if isinstance(a, list) else (a,):
                 if x.dynamic:
-                    return True
+                    return not any(isinstance(x, Graph) for x in inst.attrs.values())
         return False
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
