@@ -9,7 +9,8 @@ from harness.core.instance import Instance
 from harness.declare import Call, registry
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
-from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, rnn_error
+from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, around, error_of, rnn_error
+from suites.semantics.tensorflow_recurrent import rnn as tensorflow_rnn
 from suites.tflite.edges import MOST
 from suites.tflite.extents import LONG
 from suites.tflite.ops import recurrent
@@ -73,8 +74,24 @@ def test_an_infinite_sum_of_one_sign_is_exact() -> None:
 def test_the_sign_bit_is_exact_but_where_either_sign_may_be() -> None:
     z = np.zeros((1, 1, 1))
     one = np.ones((1, 1))
-    assert rnn_error(z + 2.0, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24) == 0
-    assert rnn_error(z, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24) == 1
+    assert error_of(rnn_error(z + 2.0, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24)) == 0
+    assert error_of(rnn_error(z, one, one, np.zeros(1), "SIGN_BIT", FLOAT, 2.0**-24)) == 1
+
+
+def test_a_steep_recurrence_is_bounded_around_the_reference() -> None:
+    """Two runs in f64 part as well, so either end of the activation's range has to lie within the bound."""
+    rng = np.random.default_rng(7)
+    x, w, r = rng.uniform(-1, 1, (128, 3, 2)), rng.uniform(-1, 1, (33, 2)), rng.uniform(-1, 1, (33, 33))
+    start = np.zeros((3, 33))
+    wide, _ = tensorflow_rnn(x, w, r, np.zeros(33), start, "RELU_N1_TO_1", np.zeros((128, 3, 1)), np.zeros((33, 1)))
+    moved, _ = tensorflow_rnn(x, w, r, np.full(33, 2.0**-52), start, "RELU_N1_TO_1")
+    assert np.abs(moved - wide).max() > 0.1
+    found = rnn_error(x, w, r, np.full(33, 2.0**-52), "RELU_N1_TO_1", FLOAT, 2.0**-24)
+    bound = around(wide, found)
+    assert (np.abs(moved - wide) <= bound)[-32:].all()
+    assert (np.maximum(1 - wide, wide + 1) <= bound)[-32:].all()
+    assert (np.abs(moved - wide) <= 1e-6).all(axis=(1, 2))[:8].all()
+    assert bound[:3].max() < 0.1
 
 
 def test_weights_behind_the_memory_count_when_they_are_not_finite() -> None:

@@ -4,6 +4,9 @@ Every operand of a matrix product, the state included, may be quantised to 8 bit
 the cell in f64 and carry along, element by element, the largest error that this can have made so far: products add
 |w| (e + half a step), sums add up, and activations, which grow everywhere, map the ends of the interval.
 
+Where a recurrence drives neighbouring states apart, two runs of the cell in f64 part as well.  So the error goes with
+the values that it was found around, and ``around`` counts from another run of the same cell.
+
 Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Accuracy and Stability", ch. 3 (gamma).
 """
 
@@ -22,6 +25,7 @@ Array = np.ndarray
 _HIGHEST = float(np.finfo(np.float32).max)
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
+_FOUND = np.dtype([("value", np.float64), ("error", np.float64)])
 
 
 class Numbers:
@@ -134,6 +138,30 @@ def _in_range(value: Array, error: Array, infinite: Array) -> Array:
     return np.where(np.isinf(value), np.where(np.isfinite(infinite), 0.0, np.inf), np.where(inside, error, np.inf))
 
 
+def _sequence(steps: list[Numbers], shape: tuple[int, ...]) -> Array:
+    """Values of all steps with their errors, [t, b, units], as one array that moves axes like any other."""
+    found = np.zeros((len(steps), *shape), _FOUND)
+    for t, now in enumerate(steps):
+        found["value"][t], found["error"][t] = now.value, now.error
+    return found
+
+
+def error_of(found: Array) -> Array:
+    """The bounds alone, of values with bounds or of bounds."""
+    return found["error"] if found.dtype.names else found
+
+
+def around(wide: Array, found: Array) -> Array:
+    """Bound on how far a result may be from ``wide``: its error, and what ``wide`` itself is off the values that the
+    error was found around.  found: as of ``error_of``."""
+    if not found.dtype.names:
+        return found
+    value = found["value"]
+    with np.errstate(all="ignore"):
+        same = (value == wide) | (np.isnan(value) & np.isnan(wide))
+        return found["error"] + np.where(same, 0.0, np.nan_to_num(np.abs(value - wide), nan=np.inf))
+
+
 def _given(x: Array | None, asymmetric: bool | str) -> list[Numbers]:
     """An operand, step by step, after its quantisation by the range of all of it."""
     if x is None:
@@ -153,15 +181,15 @@ def rnn_error(
     aux: Array | None = None,
     aux_w: Array | None = None,
 ) -> Array:
-    """Bound on act(w x + aux_w aux + r h + b) over x [t, b, i] from a zero state: [t, b, units]."""
+    """act(w x + aux_w aux + r h + b) over x [t, b, i] from a zero state, with a bound on its error: [t, b, units]."""
     h, out, beside = Numbers(np.zeros((x.shape[1], w.shape[0]))), [], _given(aux, asymmetric)
     for t, now in enumerate(_given(x, asymmetric)):
         z = now.times(w, u)
         z = z if aux_w is None else z.plus(beside[t].times(aux_w, u), u)
         z = z.plus(h.quantised(asymmetric).times(r, u), u)
         h = z.plus(Numbers(np.broadcast_to(b, z.value.shape)), u).through(activation, u)
-        out.append(h.error)
-    return np.stack(out) if out else np.zeros((0, *h.value.shape))
+        out.append(h)
+    return _sequence(out, h.value.shape)
 
 
 def lstm_error(
@@ -173,8 +201,8 @@ def lstm_error(
     asymmetric: bool | str,
     u: float,
 ) -> Array:
-    """Bound on the cell of ``tensorflow_recurrent.lstm`` over x [t, b, i] from zero states: [t, b, outputs].  Peephole
-    weights meet the cell state element by element, which stays float."""
+    """The cell of ``tensorflow_recurrent.lstm`` over x [t, b, i] from zero states, with a bound on its error: [t, b,
+    outputs].  Peephole weights meet the cell state element by element, which stays float."""
     units = p["w_forget"].shape[0]
     outs = units if p["proj"] is None else p["proj"].shape[0]
     h, c = Numbers(np.zeros((x.shape[1], outs))), Numbers(np.zeros((x.shape[1], units)))
@@ -204,8 +232,8 @@ def lstm_error(
             if p.get("proj_bias") is not None:
                 h = h.plus(Numbers(np.broadcast_to(p["proj_bias"], h.value.shape)), u)
             h = h.clipped(proj_clip)
-        out.append(h.error)
-    return np.stack(out) if out else np.zeros((0, *h.value.shape))
+        out.append(h)
+    return _sequence(out, h.value.shape)
 
 
 def svdf_error(

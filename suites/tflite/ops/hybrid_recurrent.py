@@ -67,11 +67,11 @@ def entry(
     stated: dict[str, Any],
     lenient: bool = False,
 ) -> None:
-    """value and error, of all outputs, from real operands; their bound adds an ulp.  stated: shapes, which are
+    """value and error, of all outputs, from real operands; the bound adds an ulp.  stated: shapes, which are
     not drawn otherwise where that is lenient."""
 
     def bound(ctx: Context, i: int) -> Any:
-        return error(ctx.call, real_inputs(ctx.call), ctx.acc_u)[i] + ctx.ulp
+        return h.around(ctx.wide, error(ctx.call, real_inputs(ctx.call), ctx.acc_u)[i]) + ctx.ulp
 
     text = "the largest error that quantising every operand of a product can make, carried through the cell; + ulp"
     classes = tuple(composed(partial(bound, i=i), text) for i in range(2))

@@ -29,7 +29,7 @@ from harness.declare import (
     underspecified,
 )
 from suites.semantics import tensorflow_sequence as s
-from suites.semantics.quantised.dynamic_recurrent import FLOAT, lstm_error, rnn_error, svdf_error
+from suites.semantics.quantised.dynamic_recurrent import FLOAT, around, error_of, lstm_error, rnn_error, svdf_error
 from suites.semantics.tensorflow_recurrent import GATES, rnn
 from suites.tflite import op
 from suites.tflite.codecs import later
@@ -112,7 +112,7 @@ def rnn_values(call: Call, v: Mapping[str, Any], run: Callable[..., Any]) -> lis
 
 def _rnn_bound(ctx: Context) -> Any:
     """the roundings of every product, sum and function, carried along the sequence step by step; + ulp"""
-    return _rnn_errors(ctx.call, ctx.acc_u)[0] + ctx.ulp
+    return around(ctx.wide, _rnn_errors(ctx.call, ctx.acc_u)[0]) + ctx.ulp
 
 
 def _rnn_errors(call: Call, u: float) -> list[Any]:
@@ -124,7 +124,8 @@ def _rnn_errors(call: Call, u: float) -> list[Any]:
 
 def opened(errors: Callable[[Call, float], list[Any]]) -> Callable[[Call], str | None]:
     """What the text leaves open: a limit (activation, clip) of NaN, and sums of huge numbers, which may overflow on
-    their way.  errors: bounds on the error of each output for a unit roundoff, infinite where that may be."""
+    their way.  errors: bounds on the error of each output for a unit roundoff, infinite where that may be, or values
+    with such bounds."""
 
     def reason(call: Call) -> str | None:
         sizes = [np.abs(x).max(initial=0.0) for x in call.inputs.values() if x is not None and x.dtype.kind == "f"]
@@ -142,7 +143,7 @@ def opened(errors: Callable[[Call, float], list[Any]]) -> Callable[[Call], str |
             bounds = errors(call, 2.0**-24)
         assert values is not None
         nan = tuple(np.isnan(y) & limits for y in values)
-        free = tuple(~np.isnan(y) & ~np.isfinite(e) for y, e in zip(values, bounds))
+        free = tuple(~np.isnan(y) & ~np.isfinite(error_of(e)) for y, e in zip(values, bounds))
         return gathered(underspecified(CLAMPED_NAN, nan), underspecified(OVERFLOWING, free))
 
     return reason
@@ -391,7 +392,7 @@ def _lstm_errors(call: Call, unit: float) -> list[Any]:
 
 def _lstm_bound(ctx: Context, i: int) -> Any:
     """the roundings of every product, sum and function, carried through the cell step by step; + ulp"""
-    return _lstm_errors(ctx.call, ctx.acc_u)[i] + ctx.ulp
+    return around(ctx.wide, _lstm_errors(ctx.call, ctx.acc_u)[i]) + ctx.ulp
 
 
 _BOUND = tuple(composed(partial(_lstm_bound, i=i), _lstm_bound.__doc__) for i in range(2))
@@ -513,7 +514,7 @@ def _both_rnn_errors(call: Call, unit: float) -> list[Any]:
 
 def _both_rnn_bound(ctx: Context, i: int) -> Any:
     """the roundings of every product, sum and function, carried along the sequence step by step; + ulp"""
-    return _both_rnn_errors(ctx.call, ctx.acc_u)[i] + ctx.ulp
+    return around(ctx.wide, _both_rnn_errors(ctx.call, ctx.acc_u)[i]) + ctx.ulp
 
 
 BOTH_RNN_SHAPES = {
