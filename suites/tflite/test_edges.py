@@ -119,3 +119,16 @@ def test_the_quantised_filter_of_an_empty_batch_is_empty() -> None:
     empty = [i for i in drawn("tflite/SVDF/3q") if i.tensor("input").shape[0] == 0]
     assert empty
     assert {TFLITE.evaluate(i, arrays_of(i))[0].value.shape[0] for i in empty} == {0}
+
+
+@pytest.mark.parametrize("key", ["ADD/4q", "SUB/5q", "MUL/4q", "RELU/2q", "QUANTIZE/3q"])
+def test_output_scales_are_equal_and_far_apart(key: str) -> None:
+    ratios = []
+    for inst in drawn(f"tflite/{key}"):
+        (out,) = inst.attrs["@outputs"]
+        operands = [a.quant["scale"][0] for a in inst.args.values() if not isinstance(a, list) and a.quant]
+        ratios.append(out["quant"]["scale"][0] / max(operands))
+    near = float(np.median(ratios))
+    assert 1 in ratios
+    assert min(ratios) < near / 200
+    assert max(ratios) > near * 50

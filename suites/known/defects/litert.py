@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.dtypes import of
 from harness.ledger.defect_models import Given, Near
 from suites.semantics.quantised import fixed
-from suites.semantics.quantised.output import clamp_range
+from suites.semantics.quantised.output import clamp_range, finish
 
 Outputs = list[Any] | None
 
@@ -83,12 +83,19 @@ def quotients_shifted_by_more_than_31(g: Given) -> Outputs:
 
 
 def products_beyond_16_bits(g: Given) -> Outputs:
-    """Products of 8-bit operands, and what they are in output steps, are kept in 16 bits: those beyond end anywhere."""
+    """Where the scales' product is not below the output's, products of 8-bit operands, and what they are in output
+    steps, are kept in 16 bits: those beyond end anywhere.  Otherwise the steps saturate at 16 bits, and the zero point
+    added to them carries them to the other end; the last elements that fill no vector are right."""
     q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
-    out = g.attr("@outputs")[0]["quant"]
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
     product = fixed.centred(g["lhs"], q) * fixed.centred(g["rhs"], r)
-    result = product * (q["scale"][0] * r["scale"][0] / out["scale"][0]) + out["zero_point"][0]
-    return [Near(g.expected[0].value, np.where(np.maximum(np.abs(product), np.abs(result)) > 32767, np.inf, 0))]
+    ratio, zero = q["scale"][0] * r["scale"][0] / out["scale"][0], out["zero_point"][0]
+    result = product * ratio + zero
+    if ratio >= 1:
+        return [Near(due, np.where(np.maximum(np.abs(product), np.abs(result)) > 32767, np.inf, 0))]
+    low, high = clamp_range(out, of(due), g.attr("fused_activation_function", "NONE"))
+    ends = np.where(result > 32767, low, np.where(result < -32768, high, due))
+    return [Near(ends.astype(due.dtype), 0, due)]
 
 
 def sums_beyond_16_bits(g: Given) -> Outputs:
@@ -103,6 +110,25 @@ def sums_beyond_16_bits(g: Given) -> Outputs:
     return [Near(np.where(beyond, np.clip(cut, low, high), due), np.where(beyond, 1, 0))]
 
 
+def sums_shifted_the_wrong_way(g: Given) -> Outputs:
+    """A right shift by a negative number, which the processor takes modulo 32, leaves almost nothing of the sum."""
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
+    larger = max(g.inst.tensor(s).quantised["scale"][0] for s in ("lhs", "rhs"))
+    _, left = np.frexp(2 * larger / (2**15 * out["scale"][0]))
+    none = np.clip(out["zero_point"][0], *clamp_range(out, of(due), g.attr("fused_activation_function", "NONE")))
+    return [Near(np.full_like(due, none), 2.0**left)]
+
+
+def differences_of_6_bits(g: Given) -> Outputs:
+    """Both operands are rounded to 64ths of the larger step before they are subtracted and squared."""
+    q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
+    unit = max(q["scale"][0], r["scale"][0]) / 64
+    x, y = (fixed.away(fixed.centred(g[s], p) * p["scale"][0] / unit) for s, p in (("lhs", q), ("rhs", r)))
+    steps = (x - y) ** 2 * (unit * unit / out["scale"][0])
+    return [Near(finish(steps + out["zero_point"][0], out, of(due)), np.where(steps < 2.0**20, 1, 0))]
+
+
 def sum_of_unsigned_bytes(g: Given) -> Outputs:
     """Whatever the quantised type, as many bytes as there are elements are read as uint8, and so is the result written,
     in f32 arithmetic: 16-bit results are pairs of bytes, the second half of them nobody's."""
@@ -112,8 +138,9 @@ def sum_of_unsigned_bytes(g: Given) -> Outputs:
     total = (bytes_ - q["zero_point"][0]).sum(axes, keepdims=bool(g.attr("keep_dims", False)))
     real = total * q["scale"][0] / out["scale"][0] + out["zero_point"][0]
     due, given = g.expected[0].value, np.clip(fixed.away(real), 0, 255).astype(np.uint8)
-    if due.dtype.itemsize == 1:
-        return [Near(given.view(due.dtype).reshape(due.shape), np.where((given > 0) & (given < 255), 1, 0))]
+    if due.dtype.itemsize == 1:  # or the next one, which of 127 and 128 is no neighbour as a signed byte
+        after = np.where((given > 0) & (given < 255), np.where(real > given, given + 1, given - 1), given)
+        return [Near(*(a.astype(np.uint8).view(due.dtype).reshape(due.shape) for a in (given, 0 * given, after)))]
     known = given.size // 2
     pairs = np.zeros(due.size, due.dtype)
     pairs[:known] = given.ravel()[: 2 * known].view(due.dtype)

@@ -58,8 +58,8 @@ def overflow_before_the_end(g: Given) -> Outputs:
 
 def logarithm_by_polynomial(g: Given) -> list[Near]:
     """The polynomial has an absolute error.  Subnormals of both signs count as 0: -inf.  Infinity and NaN may be taken
-    for numbers of the largest exponent, or of one half less: 127.5 ln 2 and the logarithm of a significand below 2, which
-    lie between 88 and 89.07."""
+    for numbers of the largest exponent, or of one half less: 127.5 ln 2 and the logarithm of a significand below 2,
+    between 88 and 89.07."""
     x, due = g["x"].astype(np.float64), g.expected[0].value
     endless = np.isnan(x) | (x == np.inf)
     value = np.where(np.abs(x) < 2.0**-126, -np.inf, np.where(endless, 88.535, due)).astype(due.dtype)

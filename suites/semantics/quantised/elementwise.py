@@ -13,7 +13,18 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.declare import Choice, Int, semantics
-from suites.semantics.quantised.fixed import Array, Parameters, Quant, about, centred, real, rounding, steps, window
+from suites.semantics.quantised.fixed import (
+    Array,
+    Parameters,
+    Quant,
+    about,
+    centred,
+    near_or_apart,
+    real,
+    rounding,
+    steps,
+    window,
+)
 from suites.semantics.quantised.output import ACTIVATIONS, back, finish
 
 _SPEC = "TFLite 8-bit quantization specification"
@@ -48,7 +59,7 @@ def _mul_window(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, activati
 
 def _product_scale(d: Any, env: dict[str, Any]) -> float:
     top = 64 if d.dtype("x").bits == 8 else 8192
-    return env["xq"]["scale"][0] * env["yq"]["scale"][0] * top * (0.2 + d.int(0, 32) / 16)
+    return near_or_apart(d, env["xq"]["scale"][0] * env["yq"]["scale"][0] * top * (0.2 + d.int(0, 32) / 16), env["xq"])
 
 
 @semantics(error=rounding(_add, _shared), source=f"{_SPEC}, ADD")
@@ -100,7 +111,7 @@ def _squared(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Array:
 
 def _square_scale(d: Any, env: dict[str, Any]) -> float:
     s = max(env["xq"]["scale"][0], env["yq"]["scale"][0])
-    return s * s * 128 * (0.5 + d.int(0, 32) / 16)
+    return near_or_apart(d, s * s * 128 * (0.5 + d.int(0, 32) / 16), env["xq"])
 
 
 @semantics(error=rounding(_squared, 0.5), source="TFLite SQUARED_DIFFERENCE")
@@ -122,7 +133,7 @@ def _div(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant, activation: str
 
 
 def _quotient_scale(d: Any, env: dict[str, Any]) -> float:
-    return env["xq"]["scale"][0] / env["yq"]["scale"][0] * (0.05 + d.int(0, 32) / 32)
+    return near_or_apart(d, env["xq"]["scale"][0] / env["yq"]["scale"][0] * (0.05 + d.int(0, 32) / 32), env["xq"])
 
 
 @semantics(error=rounding(_div, 0.5), source="TFLite DIV", data={"y": ("ints:1:255", "ints:1:9")})

@@ -163,12 +163,26 @@ def draw_parameters(d: Draw, dt: DType, *, zero: int | str | None = None, scale:
     return {"scale": many, "zero_point": [int(zero)] * len(many), "axis": 0}
 
 
+def near_or_apart(d: Draw, near: float, *operands: Quant) -> float:
+    """An output scale: five times in eight one that uses the range, else an operand's, or a far finer or coarser one.
+
+    The specification relates it to nothing: what a fine one cannot hold saturates, of a coarse one few steps remain."""
+    match d.int(0, 7):
+        case 5 | 6:
+            return near * 2.0 ** d.int(-14, 10)
+        case 7 if operands:
+            return d.pick([q["scale"][0] for q in operands])  # type: ignore[no-any-return]
+    return near
+
+
 def about(*names: str, low: float = 0.4, high: float = 2.0) -> Callable[[Draw, dict[str, Any]], float]:
-    """An output scale of the size of the sum of some operands' scales, so that results neither vanish nor saturate."""
+    """An output scale of the size of the sum of some operands' scales, so that results neither vanish nor saturate, or
+    one apart from that."""
 
     def scale(d: Draw, env: dict[str, Any]) -> float:
         total = sum(env[n]["scale"][0] for n in names)
-        return total * (low + (high - low) * d.int(0, 32) / 32)
+        near = total * (low + (high - low) * d.int(0, 32) / 32)
+        return near_or_apart(d, near, *(env[n] for n in names))
 
     return scale
 

@@ -16,6 +16,7 @@ from suites.semantics.quantised.fixed import (
     about,
     away,
     draw_parameters,
+    near_or_apart,
     real,
     rounding,
     steps,
@@ -280,7 +281,7 @@ def _draw_prelu(d: Any) -> dict[str, Any]:
     shape = d.shape(1)
     xq = draw_parameters(d, d.dtype("x"))
     yq = draw_parameters(d, d.dtype("y"), scale=d.pick((0.01, 0.03, 0.1)))
-    oq = draw_parameters(d, d.dtype("x"), scale=xq["scale"][0] * (0.5 + d.int(0, 32) / 32))
+    oq = draw_parameters(d, d.dtype("x"), scale=near_or_apart(d, xq["scale"][0] * (0.5 + d.int(0, 32) / 32), xq, yq))
     return {"x": T(shape), "y": T(d.broadcast_from(shape)), "xq": xq, "yq": yq, "oq": oq}
 
 

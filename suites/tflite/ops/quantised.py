@@ -8,7 +8,7 @@ from harness.core.dtypes import BY_NAME, I8, U8, int_range
 from harness.declare import Build, Call, Draw, Fn, Group, Sampling, Spelling, T
 from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
-from suites.semantics.quantised.fixed import draw_parameters, f32
+from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutQ, Q, later
 
@@ -45,12 +45,15 @@ for _name, _meaning in (("ADD", q.add), ("SUB", q.sub)):
 
 
 class _ProductQ(OutQ):
-    """The product's scale; one time in four no coarser than the factors' together, where the version takes that."""
+    """The product's scale; one time in four no coarser than the factors' together, and never so where the version
+    does not take that."""
 
     def encode(self, value: Any, b: Build) -> None:
-        narrow = b.draw.types["T"].bits == 8  # a fine 16-bit scale only saturates
-        if narrow and not later(b.draw, "rescale_above_one") and b.draw.chance(4):
-            fine = b.values["xq"]["scale"][0] * b.values["yq"]["scale"][0] / b.draw.pick((1, 1.5, 3, 8))
+        narrow, product = b.draw.types["T"].bits == 8, b.values["xq"]["scale"][0] * b.values["yq"]["scale"][0]
+        if later(b.draw, "rescale_above_one"):
+            value = {**value, "scale": [max(value["scale"][0], f32(product * (1 + 2**-20)))]}
+        elif narrow and b.draw.chance(4):  # a fine 16-bit scale only saturates
+            fine = product / b.draw.pick((1, 1.5, 3, 8))
             value = {**value, "scale": [f32(fine * (1 - 2**-20))]}
         super().encode(value, b)
 
@@ -93,7 +96,7 @@ op(
 def _draw_gelu(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.03, 0.05, 0.1)))
-    oq = draw_parameters(d, dt, scale=xq["scale"][0] * (0.5 + d.int(0, 16) / 16))
+    oq = draw_parameters(d, dt, scale=near_or_apart(d, xq["scale"][0] * (0.5 + d.int(0, 16) / 16), xq))
     return {
         "input": T(d.shape(), d.pick(("full", "small")), quant=xq),
         "approximate": d.bool(),
@@ -160,7 +163,7 @@ def _draw_requantize(d: Draw) -> dict[str, Any]:
         dt = I8
     xq = draw_parameters(d, have)
     ratio = 2.0 ** (have.bits - dt.bits) * (0.3 + d.int(0, 32) / 16)
-    oq = draw_parameters(d, dt, scale=xq["scale"][0] * ratio)
+    oq = draw_parameters(d, dt, scale=near_or_apart(d, xq["scale"][0] * ratio, xq))
     return {
         "input": T(d.shape(), d.pick(("full", "small")), dtype=have, quant=xq),
         "@outputs": [{"dtype": dt.name, "quant": oq}],

@@ -10,7 +10,7 @@ from harness.core.dtypes import F32, I8
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
-from suites.semantics.quantised.fixed import draw_parameters
+from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
 from suites.semantics.window import draw_window
 from suites.tflite import op
 from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, both, later, nhwc
@@ -68,7 +68,8 @@ def _draw_fold(slot: str, mean: bool) -> Any:
         n = int(np.prod([shape[a] for a in axes]))
         dt = d.types["T"]
         xq = draw_parameters(d, dt)
-        oq = draw_parameters(d, dt, scale=xq["scale"][0] * (1 if mean else n**0.5) * (0.3 + d.int(0, 16) / 16))
+        near = xq["scale"][0] * (1 if mean else n**0.5) * (0.3 + d.int(0, 16) / 16)
+        oq = draw_parameters(d, dt, scale=near_or_apart(d, near, xq))
         if mean and d.bool():
             oq = xq
         return {
