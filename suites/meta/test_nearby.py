@@ -96,6 +96,12 @@ def test_logits_are_not_taken_for_probabilities() -> None:
         assert moved.attrs.get("isLogits") == inst.attrs.get("isLogits"), moved.dumps()
 
 
+def test_a_target_of_no_elements_is_none() -> None:
+    v = registry.dialect("nn").versions["nn/cropResize/1"]
+    targets = [_moved(v, seed, nearby.beside)[1].attrs["targetSize"] for seed in range(300)]
+    assert all(n > 0 for target in targets for n in target)
+
+
 def test_a_long_evaluation_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     v = ONNX.versions["onnx/Relu/14"]
 

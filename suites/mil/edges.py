@@ -19,8 +19,10 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "constexpr_lut_to_dense": ("indices", "lut"),
     # "ceil_mode must be False when pad_type==same"
     **dict.fromkeys(("avg_pool", "max_pool", "l2_pool"), ("ceil_mode", "pad_type")),
-    # "a tensor of the probabilities", which nothing can be drawn from where there are none
-    "random_categorical": ("shapes",),
+    # "a tensor of the probabilities", which nothing can be drawn from where there are none; mode: "logits", "probs"
+    "random_categorical": ("shapes", "mode"),
+    # "axis should be in the range [-1, rank - 1]" (type inference of cumsum)
+    "cumsum": ("axis",),
     # sums whose order or algorithm the text leaves free, of terms that are not finite
     **dict.fromkeys(_TRANSFORMS, ("data:*",)),
 }

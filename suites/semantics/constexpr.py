@@ -92,10 +92,10 @@ def sparse_to_dense(nonzero_data: Any[Array, "n"], mask: Int[Array, "*d"]) -> An
 
 def spread(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """``x`` repeated blockwise to ``shape``.  Raises RuleError "blocks-divide"."""
-    if x.ndim != len(shape) or any(n % max(m, 1) for n, m in zip(shape, x.shape)):
+    if x.ndim != len(shape) or any(m == 0 or n % m for n, m in zip(shape, x.shape)):
         raise RuleError("blocks-divide", f"{list(x.shape)} blocks of {list(shape)}")
     for axis, n in enumerate(shape):
-        x = np.repeat(x, n // max(x.shape[axis], 1), axis)
+        x = np.repeat(x, n // x.shape[axis], axis)
     return x
 
 

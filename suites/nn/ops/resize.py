@@ -98,6 +98,19 @@ op(
 )
 
 
+class _Sizes(ListOr):
+    """Extents of the result, which has elements: "CoreML does not allow such empty tensor" (coremltools 9.0, cat)."""
+
+    def decode(self, call: Call) -> Any:
+        sizes = super().decode(call)
+        if 0 in sizes:
+            raise RuleError("extent-positive", f"a target of {list(sizes)}")
+        return sizes
+
+
+_SIZES = _Sizes("targetSize", (1, 1))
+
+
 def _draw_resize(d: Draw) -> dict[str, Any]:
     shape = (*d.part(1, 3), d.dim(1, 7), d.dim(1, 7))
     out = {
@@ -115,7 +128,7 @@ op(
     "resizeBilinear",
     resize,
     Spelling(
-        sizes=ListOr("targetSize", (1, 1)),
+        sizes=_SIZES,
         axes=Fn(_space),
         coordinates=Map("mode.samplingMethod", _SAMPLING),
         fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
@@ -236,7 +249,7 @@ op(
     ),
     x=Fn(_images),
     roi=Fn(_rows),
-    sizes=ListOr("targetSize", (1, 1)),
+    sizes=_SIZES,
     mode=Map("mode.samplingMethod", _MODES),
     form=Map("boxIndicesMode.boxMode", _FORMS),
     normalized="normalizedCoordinates",
