@@ -222,7 +222,10 @@ def _negation(e: Edit) -> Iterator[Any]:
     for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
         node = e.follower(conv, "sub")
         c = e.const(node, "y") if node is not None else None
-        if node is not None and c is not None and "bias" in conv.inputs and e.const(conv, "bias") is None:
+        if node is None or c is None or "bias" not in conv.inputs:
+            continue
+        bias, places = e.const(conv, "bias"), np.squeeze(c)
+        if bias is None or (places.ndim == 1 and places.size not in (1, bias.size)):
             e.p.consts[node.value("y")] = -c
             yield
 
