@@ -44,10 +44,15 @@ as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead 
 time: the path is wide and meets cold caches, there is no loop in it to speed up. What is left of the host is 80 %
 interpreter.
 
-Against commit 6cdfb19 by ``in_step.py``, twelve turns on a loaded machine, ``--no-edges --no-pattern`` on the newer
-side: the rate is 0.82 of that tree's (host 0.76, worker 0.93; quartiles of all 0.71 and 0.95).  By profile it calls 299
-functions a case, that tree 247: the traits of instances, the record of a unit and the longer list of known differences
-are the most of it.  After that measure the host became 1.05 times as quick, host and worker together 1.04 times.
+Against commit 6cdfb19 by ``in_step.py``, 16 turns on a loaded machine (medians, quartiles of all in brackets): the rate
+is 0.82 of that tree's (0.77 to 0.85; host 0.75, worker 0.92).  With ``--no-edges --no-pattern`` it is 0.88 (0.75 to
+0.96; host 0.81, worker 1.00): the loss that is left is the host's.  Four turns of an earlier tree gave 0.81 and 0.92.
+A profile without edges counts about 300 calls a case, that tree 247; most of the difference is in the traits of
+instances, the record of a unit and the verdicts of what does not plainly agree.
+
+Work that these repeated was taken out of the host.  Four runs of the trees before and after it, turn by turn, gave
+1.04, 1.04, 1.01 (10, 14, 20 turns) and 1.07 (16 turns, no edges, no pattern) for all, 1.03 to 1.07 for the host.  The
+quartiles of the third are 0.96 and 1.09, so that the gain is a few per cent and no more is known of it.
 """
 
 from __future__ import annotations
