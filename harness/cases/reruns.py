@@ -77,6 +77,8 @@ def _varied(v: OpVersion, inst: Instance, seed: int) -> Args | None:
         other = v.draw(Vary(inst.choices, seed), inst.opset)
         if not _same(other.attrs, inst.attrs) or other.outs != inst.outs or other.args.keys() != inst.args.keys():
             return None
+        if other.shared() != inst.shared():  # one tensor has one shape
+            return None
     except Exception:  # choices that fit these extents only
         return None
     out: Args = {}

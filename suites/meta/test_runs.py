@@ -18,7 +18,7 @@ from harness.cases.reruns import _same, args_of, at_run, up_to
 from harness.cases.selection import units
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError, Unsupported
-from harness.core.instance import Arg, Graph, Instance, Node
+from harness.core.instance import SAME, Arg, Graph, Instance, Node
 from harness.core.outcome import Verdict
 from harness.declare import OpVersion, registry
 from harness.engine.batching import build
@@ -63,6 +63,16 @@ def test_other_extents_are_valid_and_change_nothing_else() -> None:
                     assert x == y
                 if c.version.dialect.declares_extents:  # what changes is symbolic in the model
                     assert {i for i, (n, m) in enumerate(zip(x.shape, y.shape)) if n != m} <= set(x.dynamic)
+
+
+def test_operands_of_one_tensor_have_its_other_extents() -> None:
+    """Two slots that the model gives one tensor are given one in every run."""
+    v = registry.dialect("onnx").versions["onnx/Add/13"]
+    some = [draw_case(v, 13, seed, i, lazy=True).inst for seed in (24112715, 3) for i in range(2000)]
+    both = [inst for inst in some if SAME in inst.attrs and inst.reruns]
+    assert len(both) > 3
+    for inst in both:
+        assert at_run(inst, 1).shared() == inst.shared(), inst.dumps()
 
 
 @pytest.mark.parametrize("op", ["IF", "WHILE", "STABLEHLO_COMPOSITE"])

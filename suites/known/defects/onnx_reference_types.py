@@ -40,7 +40,7 @@ def statistics_in_the_type(g: Given) -> Outputs:
         if e.value.dtype == x.dtype:
             out.append(Near(value, 64 * eps * (np.abs(e.real) + 1)) if i == 0 else None)
         else:  # a mean cancels, the inverse of a deviation is off by as much as the variance
-            least = 1e-6 if x.dtype == np.float16 else 0.0
+            least = 1e-6 if x.dtype == np.float16 else 2.0**-148  # a subnormal of f32
             out.append(_as(e, value, (x.dtype,), 64 * eps * (np.abs(e.real) + (top if i == 1 else 0)) + least))
     return out
 

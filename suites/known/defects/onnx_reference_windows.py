@@ -9,8 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from harness.core.dtypes import float_max, of
 from harness.declare import Expected
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import Given, Near, Turned
+from suites.semantics.resize import Axis, taps
 
 Outputs = list[Any] | None
 
@@ -282,7 +284,23 @@ def scales_of_the_second_axis(g: Given) -> list[Any] | None:
     return [Near(all_[of_all_], 1)]
 
 
-def length_unrounded(g: Given) -> list[Expected] | None:
+def _clamped(found: list[Expected] | None) -> list[Any] | None:
+    """Of floats, with the largest number in place of an infinity."""
+    if not found or found[0].value.dtype.kind in "iu":
+        return found
+    due = found[0].value
+
+    def how(a: Any) -> Any:
+        if np.shape(a) != due.shape:
+            raise ValueError("another shape")
+        wide, full = a.astype(np.float64), due.astype(np.float64)
+        top = np.isinf(full) & (wide == np.copysign(float_max(of(due)), full))
+        return np.where(top, full, wide).astype(a.dtype)
+
+    return [Turned(found[0], how)]
+
+
+def length_unrounded(g: Given) -> list[Any] | None:
     """Resize, tf_crop_and_resize by factors: the length of the result enters as extent times factor."""
     roi, most = g["roi"].astype(np.float64), len(g["roi"]) // 2
     due = [g.expected[0].value.shape[a] for a in g.attr("axes") or range(g["X"].ndim)]
@@ -292,7 +310,7 @@ def length_unrounded(g: Given) -> list[Expected] | None:
         if length != 1:
             roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
     none = None if int(g.inst.version) > 11 else np.zeros(0, np.float32)
-    return g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)})
+    return _clamped(g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)}))
 
 
 def half_pixel_of_one(g: Given) -> list[Any] | None:
@@ -303,7 +321,22 @@ def half_pixel_of_one(g: Given) -> list[Any] | None:
         return None
     found = g.reevaluate({"coordinate_transformation_mode": "half_pixel"})
     whole = g["X"].dtype.kind in "iu" and g["X"].dtype.itemsize == 8
-    return [_through_double(found[0].value)] if found and whole else found
+    return [_through_double(found[0].value)] if found and whole else _clamped(found)
+
+
+def half_pixel_of_one_by_policy(g: Given) -> list[Any] | None:
+    """Resize, pytorch_half_pixel, to sizes that keep the ratio: an axis of one element that comes of a broken extent is
+    as others are.  The nearest element of a whole one is the first, whether from 0 or from -0.5."""
+    extents = _extents_resized(g)
+    where = [a % g["X"].ndim for a in g.attr("axes") or range(g["X"].ndim)]
+    ratios = [float(s) / n for s, n in zip(g["sizes"], extents)]
+    factor = min(ratios) if g.attr("keep_aspect_ratio_policy") == "not_larger" else max(ratios)
+    y = g["X"]
+    for a, n, m in zip(where, extents, (g.expected[0].value.shape[a] for a in where)):
+        axis = Axis(n, m, factor)
+        at = axis.positions("half_pixel" if m == 1 and factor * n != 1 else "pytorch_half_pixel")
+        y = np.take(y, taps(axis, at, "nearest", nearest=g.attr("nearest_mode", "round_prefer_floor"))[0][:, 0], axis=a)
+    return [_through_double(y)]
 
 
 def just_above_an_element(g: Given) -> list[Near]:

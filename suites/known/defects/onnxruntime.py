@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import int_range
+from harness.core.dtypes import int_range, of
 from harness.ledger.defect_models import NOTHING, Given, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
@@ -258,6 +258,7 @@ def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] 
     out, decided = [], _decided(g, here[0], [others[0] for others in moved])
     for e, y, *others in zip(again, here, *moved):
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
+        within = within + np.abs(y) * 2.0 ** -(1 + (of(g["X"]).frac or 0))  # y is rounded to the type once
         free = decided if y.ndim == 4 else decided.any(0)
         out.append(Near(y, np.where(np.isfinite(y) & ~free, np.nan_to_num(within, nan=np.inf), np.inf)))
     return out

@@ -75,7 +75,10 @@ def ort_policy_without_negative_axes(g: Given) -> Outputs:
     """Resize: with a policy that keeps the aspect ratio an axis that is given from the end counts as not given."""
     axes = g.attr("axes")
     kept = [i for i, a in enumerate(axes) if a >= 0]
-    return g.reevaluate({"axes": [axes[i] for i in kept]}, {"sizes": g["sizes"][kept]}) if kept else [g["X"]]
+    cut = {"sizes": g["sizes"][kept]}
+    if g["roi"] is not None and g["roi"].size:
+        cut["roi"] = g["roi"][[*kept, *(len(axes) + i for i in kept)]]
+    return g.reevaluate({"axes": [axes[i] for i in kept]}, cut) if kept else [g["X"]]
 
 
 def ort_softplus_f16(g: Given) -> Outputs:

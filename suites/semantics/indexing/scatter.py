@@ -11,7 +11,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import DType, float_max, of, smallest_normal
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.declare import (
     Any,
     Array,
@@ -61,8 +61,10 @@ def write(
 
     Floats are combined in f64 (one rounding later), integers in their own type with wrap-around.  later: of updates of
     one place, where nothing combines them, the last one in row-major order stays.  Raises RuleError "index-in-range",
-    "indices-distinct" where order would decide, "integer-division"."""
+    "indices-distinct" where order would decide, "integer-division"; Unsupported of a reduction that the type lacks."""
     d = of(x)
+    if (d.kind == "s" and mode != "none") or (d.kind == "c" and mode in ("max", "min")):
+        raise Unsupported(f"{mode} of {d}")
     if later and mode == "none":
         number = np.arange(1, updates.size + 1).reshape(updates.shape)
         with _rules():
