@@ -308,9 +308,11 @@ def _draw_integer(d: Draw) -> dict[str, Object]:
     out = {"x": v["x"], "y": v["y"]}
     xs, ys = v["x"].shape, v["y"].shape
     if given(d, "x_zero"):
-        out["x_zero"] = T((xs[-2],) if len(xs) == 2 and d.chance(3) else (), "full")
+        per_row = (xs[-2],) if len(xs) == 2 else (*xs[:-1], 1) if len(xs) > 2 else ()
+        out["x_zero"] = T(per_row if d.chance(3) else (), "full")
     if given(d, "y_zero"):
-        out["y_zero"] = T((ys[-1],) if len(ys) == 2 and d.chance(3) else (), "full")
+        per_column = ys[-1:] if len(ys) == 2 else (*ys[:-2], 1, ys[-1]) if len(ys) > 2 else ()
+        out["y_zero"] = T(per_column if d.chance(3) else (), "full")
     return out
 
 
