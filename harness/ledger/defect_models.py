@@ -216,6 +216,14 @@ def explains(told: Model, result: Result, info: BackendInfo) -> bool:
     )
 
 
+def room(told: Model, result: Result) -> list[Any]:
+    """How far each output of a defect's model may be off, an array; None where it says nothing of that."""
+    given = Given(result.case, result.draw)
+    with quiet:
+        outputs = told(given) or [None] * len(given.expected)
+    return [np.broadcast_to(x.within, np.shape(x.value)) if isinstance(x, Near) else None for x in outputs]
+
+
 def reproduces(told: Model, case: Case, outputs: Sequence[Any]) -> bool:
     """Does the model of a defect give these outputs of the first run bit for bit?  An element for which it allows an
     error, or which the type does not hold, has to be right; an output of which a test alone tells never counts."""

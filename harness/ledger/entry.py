@@ -17,7 +17,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Given, Model, explains
+from harness.ledger.defect_models import Given, Model, explains, room
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -150,6 +150,10 @@ class LedgerEntry:
             raise FormatError(
                 f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"
             ) from None
+
+    def room(self, result: Result, info: BackendInfo) -> list[Any]:
+        """How far the listed answer may be off, by the model that explains it: an array for each output, or None."""
+        return next((room(told, result) for told in self.defect_model if explains(told, result, info)), [])
 
     def _refused(self, result: Result) -> bool:
         """Is this one of the instances that the defect has refused?  Raises FormatError, naming the entry, where the
