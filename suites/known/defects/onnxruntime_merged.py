@@ -223,14 +223,15 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
         conv = _maker(program, node.value("X")) if node.op == "BatchNormalization" else None
         if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype != np.float16:
             continue
-        scale, shift, mean, var = (scope[node.value(s)] for s in ("scale", "B", "input_mean", "input_var"))
-        w, given = scope[conv.value("W")], conv.inputs.get("B")
+        names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
+        scale, shift, mean, var = (scope[node.value(s)] for s in names)
+        w, bias = scope[conv.value("W")], conv.inputs.get("B")
         with np.errstate(all="ignore"):
             by = scale / np.sqrt(var + np.float16(node.attrs.get("epsilon", 1e-5)))
-            bias = ((scope[str(given)] - mean) * by if given else -mean * by) + shift
+            shift = ((scope[str(bias)] - mean) * by if bias else -mean * by) + shift
             merged = w * by.reshape(-1, *[1] * (w.ndim - 1))
         weights, added = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
-        program.consts |= {weights: merged, added: bias}
+        program.consts |= {weights: merged, added: shift}
         inputs = {**conv.inputs, "W": weights, "B": added}
         program.nodes[k] = Node("Conv", inputs, node.outputs, dict(conv.attrs))
         found = True
