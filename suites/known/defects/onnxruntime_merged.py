@@ -101,16 +101,26 @@ def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
     return product, g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
 
 
+def _behind(program: Graph, name: str) -> set[str]:
+    """The values that follow from a value."""
+    names = {name}
+    for node in program.nodes:
+        read = [x for v in node.inputs.values() for x in (v if isinstance(v, list) else [v])]
+        if names.intersection(x for x in read if x):
+            names.update(node.outputs)
+    return names - {name}
+
+
 def product_keeps_its_shape(g: Given) -> Outputs:
     """What scale and bias widen has the shape of the product of integers: of each widened axis the first."""
     program = g.attr("program")
     product, shape = _integer_product(g)
     if product is None:
         return None
-    out, found = list[Any](), False
+    out, found, behind = list[Any](), False, _behind(program, product)
     for name, e in zip(program.outputs, g.expected):
         value, within = e.value, np.broadcast_to(e.error.bound(e.context()), e.value.shape)
-        if value.ndim < len(shape) or name == product:
+        if value.ndim < len(shape) or name not in behind:
             out.append(None)
             continue
         at: Any = (0,) * (value.ndim - len(shape))
@@ -127,9 +137,9 @@ def first_elements_of_the_widened(g: Given) -> Outputs:
     product, shape = _integer_product(g)
     if product is None:
         return None
-    out, count = list[Any](), int(np.prod(shape))
+    out, count, behind = list[Any](), int(np.prod(shape)), _behind(program, product)
     for name, e in zip(program.outputs, g.expected):
-        if name == product or e.value.size <= count:
+        if name not in behind or e.value.size <= count:
             out.append(None)
             continue
         within = np.broadcast_to(e.error.bound(e.context()), e.value.shape)
