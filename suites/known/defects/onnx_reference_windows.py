@@ -19,8 +19,8 @@ Outputs = list[Any] | None
 
 def maximum_over_two_axes(g: Given) -> list[Any]:
     """GlobalMaxPool: over axes r - 2 and r - 1 of r, then as many ones as there are spatial axes."""
-    y = g["X"].max((g["X"].ndim - 2, g["X"].ndim - 1))
-    return [y.reshape(*y.shape, *[1] * (g["X"].ndim - 2))]
+    y = np.asarray(g["X"].max((g["X"].ndim - 2, g["X"].ndim - 1)))
+    return [y.reshape((*y.shape, *[1] * (g["X"].ndim - 2)))]
 
 
 def squares_of_few_channels(g: Given) -> list[Near]:
