@@ -35,8 +35,13 @@ def powers_for_squares(g: Given) -> Outputs:
 def axes_in_front_lost(g: Given) -> Outputs:
     """Outputs have not more axes than the first input: of those in front the first index alone is there."""
     rank, out, found = g["inputs"][0].ndim, list[Any](), False
-    for e in g.expected:
+    program = g.attr("program")
+    folded = _folded(g, program)
+    for name, e in zip(program.outputs, g.expected):
         value = e.value
+        if name in folded:
+            out.append(None)
+            continue
         within = np.broadcast_to(e.error.bound(e.context()), value.shape)
         while value.ndim > rank:
             value, within, found = value[0], within[0], True
