@@ -144,9 +144,7 @@ class Attribution:
             nodes.scope.update(zip(names, outputs))
             nodes.given.update(zip(names, outputs))
             nodes.off.update((n, b) for n, e in zip(names, row) if (b := e.off()) is not None)
-            for n, b in zip(names, self._room(got, info)):
-                if b is not None and np.shape(b) == np.shape(nodes.given[n]):
-                    nodes.off[n] = np.maximum(nodes.off.get(n, 0.0), b)
+            self._widen(nodes, names, got, info)
         return nodes
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
@@ -191,10 +189,14 @@ class Attribution:
         refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
         return got if refused else None
 
-    def _room(self, got: Result | None, info: BackendInfo) -> list[Any]:
-        """How far a listed answer may be off, which need not be as far as the right one: other numbers are rounded."""
-        entry = None if self.ledger is None or got is None else self.ledger.by_id.get(got.known or "")
-        return [] if entry is None or got is None or got.verdict is not Verdict.KNOWN else entry.room(got, info)
+    def _widen(self, nodes: _Nodes, names: Sequence[str], got: Result | None, info: BackendInfo) -> None:
+        """A listed answer may be off as far as its model says: it is rounded at other numbers than the right one."""
+        if self.ledger is None or got is None or got.verdict is not Verdict.KNOWN:
+            return
+        entry = self.ledger.by_id.get(got.known or "")
+        for n, b in zip(names, entry.room(got, info) if entry is not None else ()):
+            if b is not None and np.shape(b) == np.shape(nodes.given[n]):
+                nodes.off[n] = np.maximum(nodes.off.get(n, 0.0), b)
 
     def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:
