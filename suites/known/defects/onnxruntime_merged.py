@@ -226,18 +226,18 @@ def bias_before_the_scale(g: Given) -> Outputs:
 
 
 def batchnorm_in_the_weights(g: Given) -> Outputs:
-    """A BatchNormalization of f16 behind a convolution is merged into its weights and its bias, which are rounded."""
+    """A BatchNormalization behind a convolution is merged into its weights and its bias, which are rounded."""
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for k, node in enumerate(list(program.nodes)):
         conv = _maker(program, node.value("X")) if node.op == "BatchNormalization" else None
-        if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype != np.float16:
+        if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype == np.float64:
             continue
         names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
         scale, shift, mean, var = (scope[node.value(s)] for s in names)
         w, bias = scope[conv.value("W")], conv.inputs.get("B")
         with np.errstate(all="ignore"):
-            by = scale / np.sqrt(var + np.float16(node.attrs.get("epsilon", 1e-5)))
+            by = scale / np.sqrt(var + w.dtype.type(node.attrs.get("epsilon", 1e-5)))
             shift = ((scope[str(bias)] - mean) * by if bias else -mean * by) + shift
             merged = w * by.reshape(-1, *[1] * (w.ndim - 1))
         weights, added = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
