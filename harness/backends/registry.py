@@ -139,21 +139,23 @@ def options(name: str) -> dict[str, Any]:
 def create(name: str, place: Place = HERE_ONLY, **kw: Any) -> BackendHandle:
     """A handle of the backend, not started yet; raises UsageError for an unknown name."""
     name = asked(name)
-    return (_Runner if name.startswith(RUNNER) else BackendHandle)(find(name, place), **kw)
+    named_here = ":" not in name or name.startswith(providers.PREFIX)
+    return (BackendHandle if named_here else _Foreign)(find(name, place), **kw)
 
 
-class _Runner(BackendHandle):
-    """A backend asked for as exec:COMMAND.  It goes by its own name, unless that is another's."""
+class _Foreign(BackendHandle):
+    """A backend asked for as exec:COMMAND or module:Class.  It has the name that it states, unless another has it."""
 
     def start(self) -> BackendInfo:
-        """As of any backend; then it has its name."""
+        """As of any backend; then it has its own name."""
         info = super().start()
         if self.zygote is not None and info is self.zygote.info:
             own, asked = self.zygote.own_name, self.spec.name
             taken = own in names() or _ASKED.get(own, asked) != asked or not re.fullmatch(r"[\w.+-]+", own)
             self.name = asked if taken else own
             _ASKED[self.name] = asked
-            self.declared = replace(info, name=self.name)
+            aliases = () if taken else (own, asked)  # lists of known differences may call it by either
+            self.declared = replace(info, name=self.name, known_as=(*info.known_as, *aliases))
         return self.info
 
 

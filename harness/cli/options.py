@@ -68,6 +68,8 @@ def selection(v: argparse.ArgumentParser) -> None:
 
 def backend(v: Any) -> None:
     """Adds the options that select backends and where they run."""
+    from harness.backends.providers import table as providers
+
     v.add_argument(
         "--backend",
         action="append",
@@ -75,14 +77,7 @@ def backend(v: Any) -> None:
         metavar="NAME",
         help="only this one, or module:Class; repeatable (all that are installed)",
     )
-    v.add_argument(
-        "--provider",
-        action="append",
-        dest="backend",
-        type="ep:{}".format,
-        metavar="NAME[:KEY=VALUE,...]",
-        help="this execution provider of ONNX Runtime as a backend; repeatable (opconform list providers)",
-    )
+    v.add_argument("--provider", **providers.OPTION)
     place(v)
 
 

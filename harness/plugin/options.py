@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.backends import registry as backends
+from harness.backends.providers import table as providers
 from harness.cases.case import fill
 from harness.cases.result import Result
 from harness.cases.wanted import OPTIONS, asked_for
@@ -49,6 +50,7 @@ def add(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="only this backend; repeatable; module:Class takes a foreign one",
     )
+    group.addoption("--provider", **providers.OPTION)
     group.addoption(
         "--backend-python",
         action="append",

@@ -65,10 +65,10 @@ def test_each_backend_runs_within_its_own_claims(opconform: Cli) -> None:  # noq
     for line in (opconform.folder / "out/records.jsonl").read_text().splitlines():
         r = json.loads(line)
         for backend, _, _, n in r["tally"] if r["t"] == "batch" else ():
-            tally[backend.rpartition(":")[2], r["key"].split("/")[1]] += n
-    assert tally["Right", "Flip"] > 30
-    assert tally["Young", "Flip"] == 0
-    assert 0 < tally["Young", "Add"] < tally["Right", "Add"]
+            tally[backend, r["key"].split("/")[1]] += n
+    assert tally["right", "Flip"] > 30
+    assert tally["young", "Flip"] == 0
+    assert 0 < tally["young", "Add"] < tally["right", "Add"]
 
 
 def test_an_approximation_may_be_off_by_what_it_claims(opconform: Cli) -> None:  # noqa: F811

@@ -273,7 +273,7 @@ def test_a_clean_run(opconform: Cli) -> None:
     assert not any(v == "mismatch" for _, v in judged)
     assert f"0 unexplained of {counted(judged)} judged outcomes" in done.stdout
     assert str(out / "report.html") in done.stdout
-    assert re.search(r"^toy +\S*Right +1\.0 +\d+", done.stdout, re.M)
+    assert re.search(r"^toy +right +1\.0 +\d+", done.stdout, re.M)
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +310,7 @@ def test_replay_on_a_right_backend_agrees(failed: tuple[Cli, str]) -> None:
 
 def test_outputs_beyond_those_requested_are_reported(opconform: Cli) -> None:
     done = opconform.run("suites.meta.contract_backends:Generous", "--cases", "8", "--out", "out")
-    told = "note: suites.meta.contract_backends:Generous: run returned ['inside'] beside"
+    told = "note: generous: run returned ['inside'] beside"
     assert done.returncode == 0
     assert told in done.stderr
     again = opconform("report", "out", "--out", "again")
@@ -331,7 +331,7 @@ def test_the_reason_of_an_unknown_verdict_is_printed(opconform: Cli) -> None:
     done = opconform.run("suites.meta.contract_backends:WrongContainer", "--cases", "8", "--out", "out")
     assert done.returncode == 1, done.stderr
     assert "without verdict" in done.stdout, done.stderr
-    assert "WrongContainer: run: run returned ndarray, expected a dict" in done.stdout
+    assert "wrong-container: run: run returned ndarray, expected a dict" in done.stdout
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="needs qemu-x86_64")
@@ -742,7 +742,10 @@ def test_a_folder_that_cannot_be_made(opconform: Cli) -> None:
 
 def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
     args = ["campaign", "--dialect", "toy", "--backend", f"{TOY}:Right", "--jobs", "3", "--out", "c"]
-    done = opconform(*args, "--seconds", "3")
+    for seconds in ("3", "6", "12", "24", "48"):  # what a machine under load needs to start three backends
+        done = opconform(*args, "--seconds", seconds)
+        if "stopped before anything was judged" not in done.stderr:
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     parts = sorted((opconform.folder / "c").glob("part-*/records.jsonl"))
     keys = [{r["key"] for r in records(p) if r["t"] == "batch"} for p in parts]
@@ -752,7 +755,7 @@ def test_a_campaign_ends_when_its_time_is_up(opconform: Cli) -> None:
     assert not keys[0] & keys[1]
     assert keys[0] | keys[1] == {f"toy/{o}/1" for o in ("Add", "Sum", "Flip", "Max", "MatMul")}
     judged = sum(sum(cases_judged(p).values()) for p in parts)
-    again = opconform(*args, "--seconds", "2")
+    again = opconform(*args, "--seconds", seconds)
     assert again.returncode == 0
     assert sum(sum(cases_judged(p).values()) for p in parts) > judged  # it went on
     batches = [(r["key"], r["opset"], r["first"]) for p in parts for r in records(p) if r["t"] == "batch"]

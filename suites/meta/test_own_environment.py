@@ -140,4 +140,4 @@ def test_pytest_shows_the_votes_of_the_other_backends(tmp_path):
     assert done.returncode == 1, done.stdout + done.stderr
     votes = [line for line in done.stdout.splitlines() if line.startswith("  votes: ")]
     assert votes
-    assert set(votes) == {"  votes: wrong:Wrong is against the reference and onnxruntime"}
+    assert set(votes) == {"  votes: wrong is against the reference and onnxruntime"}

@@ -39,6 +39,16 @@ def test_flushed_subnormals_are_found(opconform: Cli) -> None:  # noqa: F811
         assert json.loads((opconform.folder / file).read_text()).get("flushes") == flushes
 
 
+def test_the_type_of_sums_is_found(opconform: Cli) -> None:  # noqa: F811
+    for name, acc in (("NarrowSums", {"f32": "f16"}), ("Silent", None)):
+        file = f"{name}.json"
+        done = opconform("probe", "--dialect", "toy", "--backend", f"{MODULE}:{name}", "--write", file)
+        assert done.returncode == 0, done.stderr
+        found = json.loads((opconform.folder / file).read_text())
+        assert found.get("acc") == acc
+        assert any(line.startswith("sums of f32") for line in found["measured"])
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -62,6 +72,6 @@ def test_claims_of_one_of_two_backends(opconform: Cli) -> None:  # noqa: F811
     seen = set()
     for line in (opconform.folder / "out/records.jsonl").read_text().splitlines():
         r = json.loads(line)
-        seen |= {(b.rpartition(":")[2], d) for b, d, _, _ in r["tally"]} if r["t"] == "batch" else set()
-    assert {d for b, d in seen if b == "Right"} <= {"i32", "None"}
-    assert ("Narrow", "f32") in seen
+        seen |= {(b, d) for b, d, _, _ in r["tally"]} if r["t"] == "batch" else set()
+    assert {d for b, d in seen if b == "right"} <= {"i32", "None"}
+    assert ("narrow", "f32") in seen

@@ -1,6 +1,8 @@
 """Execution providers of ONNX Runtime: how they are asked for, what they declare, and one that runs."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -143,3 +145,25 @@ def test_a_provider_with_options_has_the_list_of_that_provider(tmp_path):
     (tmp_path / "x.toml").write_text(ENTRY.format(backend='"onnxruntime-ggml"'))
     info = BackendInfo("ep:ggml:device=gpu", "1.32.0", known_as=("onnxruntime-ggml",), front_end="onnxruntime")
     assert load_ledger([tmp_path]).explain(judged(kind="value"), info) is not None
+
+
+def test_pytest_takes_a_provider(pytestconfig):
+    """Under pytest, too, ``--provider X`` is ``--backend ep:X``."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--pyargs",
+        "suites",
+        "-m",
+        "opset_onnx17 and conv",
+    ]
+    done = subprocess.run(
+        [*command, "--provider", "Nothing"], cwd=pytestconfig.rootpath, capture_output=True, text=True
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "provider 'Nothing'" in done.stderr
+    assert "library=" in done.stderr

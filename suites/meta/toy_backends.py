@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from typing import Any
@@ -21,6 +22,11 @@ class Right:
     name = "right"
     formats = ("toy",)
     pack = 16
+
+    def __init_subclass__(cls) -> None:
+        """A class without a name of its own is called by its class: WrongDtype is wrong-dtype."""
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def version(self) -> str:
         return "1.0"

@@ -18,6 +18,13 @@ from harness.workers.spec import Spec
 PREFIX = "ep:"
 LIBRARY = "library"  # the option that names a plug-in library; every other option is the provider's
 _HERE = Path(__file__).parent
+OPTION: dict[str, Any] = {  # of ``--provider``, on the command line and under pytest
+    "action": "append",
+    "dest": "backend",
+    "type": (PREFIX + "{}").format,
+    "metavar": "NAME[:KEY=VALUE,...]",
+    "help": "this execution provider of ONNX Runtime as a backend; repeatable (opconform list providers)",
+}
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,15 @@ PROVIDERS = (
     Provider("NvTensorRTRTXExecutionProvider", "tensorrt-rtx", "onnxruntime-trt-rtx", "an NVIDIA RTX GPU"),
     Provider("MIGraphXExecutionProvider", "migraphx", "onnxruntime-migraphx", "an AMD GPU and ROCm"),
     Provider("CoreMLExecutionProvider", "coreml-ep", "onnxruntime", "macOS"),
+    Provider(
+        "MLXExecutionProvider",
+        "mlx",
+        "onnxruntime-ep-mlx",
+        "macOS 14 on Apple Silicon, ONNX Runtime 1.31",
+        module="onnxruntime_ep_mlx",
+        declares={"flushes": ["f32"]},
+        source="Metal Shading Language Specification, 'Numerical Compliance': subnormals of f32 may be flushed",
+    ),
 )
 _BY_NAME = {n: p for p in PROVIDERS for n in (p.name, p.backend)}
 

@@ -8,48 +8,28 @@ of the claims; the reader of the file decides whether that is a gap or a defect.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from harness.cases.case import Case, draw_case, fill
+from harness.cases.case import Case, draw_case
 from harness.cases.result import Result, first_words
-from harness.cases.selection import Selection, versions
-from harness.cases.wanted import draw_within, shaped
-from harness.core.dtypes import BY_NAME, smallest_normal
-from harness.core.errors import UsageError
+from harness.cases.wanted import shaped
+from harness.core.dtypes import BY_NAME
 from harness.core.instance import Arg, Instance
-from harness.core.outcome import Status, Verdict
+from harness.core.outcome import Status
 from harness.declare import OpVersion
-from harness.engine.engine import Engine
-from harness.workers.claims import ALL_BUT_FIRST, EVERYTHING, Claims, tensors_of
-from harness.workers.pool import BackendHandle
+from harness.session.probe import arithmetic
+from harness.session.probe.experiment import DRAWS, OPS, Experiment, odd, rank_of
+from harness.workers.claims import ALL_BUT_FIRST, Claims, tensors_of
 
 ENOUGH = 4  # instances of a kind, of which none is taken, before that counts as a gap
-DRAWS = 60  # instances drawn of an op version in the search for one of a kind
 CONSTANTS = Claims(constant=(ALL_BUT_FIRST,))
-OPS = 24  # op versions that are asked for a kind
 
 
-class Probe:
+class Probe(Experiment):
     """One backend.  selection: op versions to ask.  cases: instances of each of them."""
-
-    def __init__(self, handle: BackendHandle, selection: Selection, cases: int) -> None:
-        self.handle, self.cases = handle, cases
-        chosen = [v for v in versions(selection) if v.dialect.format in handle.info.formats]
-        if not chosen:
-            raise UsageError(f"{handle.name} takes models of {' '.join(handle.info.formats)}, which no selected op has")
-        self.versions = chosen
-        self.opset = selection.opset
-        handle.declared = replace(handle.info, claims=EVERYTHING, opset=None, oldest_opset=None, dtypes=None)
-        self.engine = Engine([handle], wanted=None)
-        self.claims = Claims()
-        self.found: dict[str, Any] = {}
-        self.measured: list[str] = []
-        self.takers: list[OpVersion] = []
-        self.why: Counter[str] = Counter()
 
     def run(self, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
         """The attributes that a class, a runner or ``--claims`` takes; ``measured``: what was asked, in sentences."""
@@ -61,8 +41,9 @@ class Probe:
             ("empty extents", self._empty),
             ("symbolic extents", self._static),
             ("operands that must be constant", self._constant),
-            ("wide integers", self._int64),
-            ("subnormals", self._flushes),
+            ("wide integers", partial(arithmetic.int64, self)),
+            ("subnormals", partial(arithmetic.flushes, self)),
+            ("sums", partial(arithmetic.sums, self)),
             ("invalid models", self._validates),
         )
         for name, step in steps:
@@ -72,49 +53,21 @@ class Probe:
 
     # -- asking
 
-    def _results(self, cases: Iterable[Case]) -> list[Result]:
-        """The results of cases, by opset, each in a model of its own."""
-        by: dict[tuple[str, Any], list[Case]] = defaultdict(list)
-        for c in cases:
-            if not c.problem:
-                by[c.version.dialect.name, c.inst.opset].append(c)
-        out: list[Result] = []
-        for some in by.values():
-            for c in some:
-                out += self.engine.judge([c])
-        return out
-
     def _takes(self, results: Sequence[Result]) -> int:
         for r in results:
             if not taken(r):
                 self.why[first_words(r.outcome.message)] += 1
         return sum(map(taken, results))
 
-    def _tell(self, text: str) -> None:
-        self.measured.append(text)
-
-    def _drawn(self, v: OpVersion, n: int, fits: Callable[[Case], object], claims: Claims | None = None) -> list[Case]:
-        """Valid instances of an op version within the claims that are of a kind."""
-        within = self.claims if claims is None else claims
-        opsets = within.opsets_of(v.opsets if self.opset is None else [self.opset])
-        out: list[Case] = []
-        for i in range(DRAWS if opsets else 0):
-            case = draw_within(within, v, opsets[-1], 1, i, invalid=False, lazy=True)
-            if case is not None and not case.problem and fits(case):
-                out.append(case)
-                if len(out) == n:
-                    break
-        return out
-
     def _of_kind(self, fits: Callable[[Case], object], n: int = 2) -> tuple[int, int]:
         """How many instances of a kind are taken, of how many, of ops that are taken otherwise.  One counts as taken if
         it is with constants for all operands but the first."""
         step, got, of = max(1, len(self.takers) // OPS), 0, 0
         for v in self.takers[::step][:OPS]:
-            for c in self._drawn(v, n, fits):
+            for c in self.drawn(v, n, fits):
                 of += 1
                 forms = {x.inst.dumps(): x for x in (c, shaped(c, CONSTANTS))}
-                got += any(taken(r) for r in self._results(forms.values()))
+                got += any(taken(r) for r in self.results(forms.values()))
         return got, of
 
     # -- the questions
@@ -128,9 +81,9 @@ class Probe:
             there = [v for v in self.versions if o in v.opsets]
             step = max(1, len(there) // 6)
             cases = (draw_case(v, o, 1, i, invalid=False) for v in there[::step][:6] for i in range(2))
-            if self._takes(self._results(simple(c) for c in cases)):
+            if self._takes(self.results(simple(c) for c in cases)):
                 held.append(o)
-        self._tell(f"opsets: of {numbers[0]} to {numbers[-1]} it takes {_spans(held) or 'none'}")
+        self.tell(f"opsets: of {numbers[0]} to {numbers[-1]} it takes {_spans(held) or 'none'}")
         if held:
             self.claims = replace(self.claims, opsets=(held[0], held[-1]))
             self.found["opsets"] = [held[0], held[-1]]
@@ -144,16 +97,16 @@ class Probe:
                 for i in range(DRAWS // 2 if opsets else 0):
                     c = draw_case(v, opsets[-1], 1, i, invalid=False, lazy=True)
                     name = c.dtype_name
-                    if name not in BY_NAME or len(by[name]) >= 6 * ENOUGH or ops[name][v.op] >= most or _rank(c) > 3:
+                    if name not in BY_NAME or len(by[name]) >= 6 * ENOUGH or ops[name][v.op] >= most or rank_of(c) > 3:
                         continue
                     if any(0 in a.shape for _, a in tensors_of(c.inst)):
                         continue
                     ops[name][v.op] += 1
                     both = {x.inst.dumps(): x for x in (simple(c), simple(shaped(c, CONSTANTS)))}
                     by[name] += both.values()
-        told = {name: (self._takes(r), len(r)) for name, some in sorted(by.items()) if (r := self._results(some))}
+        told = {name: (self._takes(r), len(r)) for name, some in sorted(by.items()) if (r := self.results(some))}
         held = [name for name, (n, _) in told.items() if n]
-        self._tell("element types: " + ", ".join(f"{name} {n} of {of}" for name, (n, of) in told.items()))
+        self.tell("element types: " + ", ".join(f"{name} {n} of {of}" for name, (n, of) in told.items()))
         if held:
             self.claims = replace(self.claims, dtypes=frozenset(held))
             self.found["dtypes"] = held
@@ -163,9 +116,9 @@ class Probe:
         asked: dict[str, list[OpVersion]] = defaultdict(list)
         for v in self.versions:
             fixed = self.claims.both(CONSTANTS)
-            drawn = self._drawn(v, self.cases, lambda c: not _odd(c)) + self._drawn(v, self.cases, lambda _: True)
-            drawn += self._drawn(v, self.cases, lambda c: 0 < _rank(c) < 4 and len(c.inst.args) > 1, fixed)
-            results = self._results({c.inst.dumps(): c for c in map(simple, drawn)}.values())
+            drawn = self.drawn(v, self.cases, lambda c: not odd(c)) + self.drawn(v, self.cases, lambda _: True)
+            drawn += self.drawn(v, self.cases, lambda c: 0 < rank_of(c) < 4 and len(c.inst.args) > 1, fixed)
+            results = self.results({c.inst.dumps(): c for c in map(simple, drawn)}.values())
             if not results:
                 continue
             asked[v.op].append(v)
@@ -177,43 +130,39 @@ class Probe:
         for op, some in refused.items():
             gaps += [f"{some[0].dialect.name}/{op}"] if len(some) == len(asked[op]) else [v.key for v in some]
         n = sum(map(len, asked.values()))
-        self._tell(f"ops: it takes {len(self.takers)} of {n} op versions; {len(refused)} of {len(asked)} ops have gaps")
+        self.tell(f"ops: it takes {len(self.takers)} of {n} op versions; {len(refused)} of {len(asked)} ops have gaps")
         for words, many in self.why.most_common(5):
-            self._tell(f"  not taken, {many} times: {words or '(no words)'}")
+            self.tell(f"  not taken, {many} times: {words or '(no words)'}")
         if gaps:
             self.claims = replace(self.claims, unsupported_ops=tuple(gaps))
             self.found["unsupported_ops"] = sorted(gaps)
 
-    def _limit(self, name: str, value: Any, **change: Any) -> None:
-        self.found.setdefault("limits", {})[name] = value
-        self.claims = replace(self.claims, **change)
-
     def _ranks(self) -> None:
         told = {}
         for rank in range(9):
-            n, of = self._of_kind(lambda c, r=rank: _rank(c) == r and not _odd(c), n=1)  # type: ignore[misc]
+            n, of = self._of_kind(lambda c, r=rank: rank_of(c) == r and not odd(c), n=1)  # type: ignore[misc]
             if of:
                 told[rank] = (n, of)
-        self._tell("ranks: " + ", ".join(f"{r}: {n} of {of}" for r, (n, of) in told.items()))
+        self.tell("ranks: " + ", ".join(f"{r}: {n} of {of}" for r, (n, of) in told.items()))
         held = [r for r, (n, _) in told.items() if n]
         beyond = [(n, of) for r, (n, of) in told.items() if held and r > held[-1]]
         if held and sum(of for _, of in beyond) >= ENOUGH:
-            self._limit("max_rank", held[-1], max_rank=held[-1])
+            self.limit("max_rank", held[-1], max_rank=held[-1])
 
     def _none(self, what: str, fits: Callable[[Case], object]) -> bool:
         """Is nothing of a kind taken, of enough?"""
         n, of = self._of_kind(fits)
-        self._tell(f"{what}: {n} of {of} taken")
+        self.tell(f"{what}: {n} of {of} taken")
         return not n and of >= ENOUGH
 
     def _empty(self) -> None:
         if self._none("extents of 0", lambda c: any(0 in a.shape for _, a in tensors_of(c.inst))):
-            self._limit("empty", False, empty=False)
+            self.limit("empty", False, empty=False)
 
     def _static(self) -> None:
         fits = lambda c: c.inst.reruns or any(a.dynamic for _, a in tensors_of(c.inst))  # noqa: E731
         if self._none("symbolic extents", fits):
-            self._limit("static", True, static=True)
+            self.limit("static", True, static=True)
 
     def _constant(self) -> None:
         """Operands of which only constants are taken, of ops that have several."""
@@ -222,70 +171,18 @@ class Probe:
             slots = [s for s in v.schema.inputs[1:] if not s.const and not s.variadic]
             if not slots or len(v.schema.inputs) < 2:
                 continue
-            drawn = self._drawn(v, 3, lambda c: len(c.inst.args) > 1)
+            drawn = self.drawn(v, 3, lambda c: len(c.inst.args) > 1)
             for s in slots:
                 some = [c for c in drawn if isinstance(c.inst.args.get(s.name), Arg)]
                 if len(some) < 2:
                     continue
                 asked += 1
                 at_run, fixed = ([_with(c, s.name, const) for c in some] for const in (False, True))
-                if not self._takes(self._results(at_run)) and self._takes(self._results(fixed)):
+                if not self._takes(self.results(at_run)) and self._takes(self.results(fixed)):
                     found.append(f"{v.key}:{s.name}")
-        self._tell(f"operands: {len(found)} of {asked} must be constant")
+        self.tell(f"operands: {len(found)} of {asked} must be constant")
         if found:
-            self._limit("constant", found, constant=tuple(found))
-
-    def _int64(self) -> None:
-        values = [5, 2**31 + 5, -(2**33) - 7, 2**40 + 1]
-        kept = cut = 0
-        for r in self._unary("i64", values):
-            got = r.outcome.outputs[0] if r.outcome.outputs else None
-            if r.verdict is Verdict.AGREE:
-                kept += 1
-            elif isinstance(got, np.ndarray) and got.dtype.kind in "iu" and got.size == len(values):
-                cut += bool((np.abs(got.astype(np.float64)) < 2.0**31).all())
-        self._tell(f"values of i64 beyond 32 bits: {kept} ops keep them, {cut} give 32 bits")
-        if cut and not kept:
-            self._limit("int64_as_int32", True, int64_as_int32=True)
-
-    def _flushes(self) -> None:
-        held = self.claims.dtypes or ()
-        for name in ("f64", "f32", "f16", "bf16"):
-            if name not in held:
-                continue
-            tiny = float(smallest_normal(BY_NAME[name]))
-            kept = flushed = 0
-            for r in self._unary(name, [tiny / 2, tiny / 4, -tiny / 2, 1.0]):
-                got = r.outcome.outputs[0] if r.outcome.outputs else None
-                want = r.case.expected[0][0].value  # type: ignore[index]
-                if not isinstance(got, np.ndarray) or got.size != want.size or got.dtype != want.dtype:
-                    continue
-                got = got.reshape(want.shape)
-                small = np.abs(np.asarray(want, np.float64)) < tiny
-                small &= np.asarray(want, np.float64) != 0
-                if small.any():
-                    zero = np.asarray(got, np.float64)[small] == 0
-                    flushed += bool(zero.all())
-                    kept += bool(not zero.any())
-            self._tell(f"subnormals of {name}: {kept} ops keep them, {flushed} flush them to zero")
-            if flushed:
-                self.found.setdefault("flushes", []).append(name)
-
-    def _unary(self, dtype: str, values: list[Any]) -> list[Result]:
-        """Results of elementwise ops of one operand for some values."""
-        cases: list[Case] = []
-        for v in self.takers:
-            if len(v.schema.inputs) != 1 or v.schema.inputs[0].container or len(cases) == OPS:
-                continue
-            for c in self._drawn(v, 1, lambda c: c.dtype_name == dtype and _rank(c) == 2 and not _odd(c)):
-                slot = next(iter(c.inst.args))
-                arg = replace(c.inst.tensor(slot), shape=(1, len(values)), values=values)
-                inst = replace(c.inst, args={slot: arg}, choices=None)
-                case = fill(v, inst)
-                shapes = [getattr(e.value, "shape", None) for row in case.expected or () for e in row]
-                if not case.problem and shapes == [(1, len(values))]:
-                    cases.append(case)
-        return self._results(cases)
+            self.limit("constant", found, constant=tuple(found))
 
     def _validates(self) -> None:
         cases: list[Case] = []
@@ -293,9 +190,9 @@ class Probe:
             opsets = self.claims.opsets_of(v.opsets)
             drawn = (draw_case(v, opsets[-1], 1, i) for i in range(7, 40, 8))
             cases += [c for c in drawn if c.inst.rule is not None][:2]
-        results = [r for r in self._results(cases) if r.outcome.status in (Status.VALUE, Status.REJECTED)]
+        results = [r for r in self.results(cases) if r.outcome.status in (Status.VALUE, Status.REJECTED)]
         rejected = sum(r.outcome.status is Status.REJECTED for r in results)
-        self._tell(f"invalid models: {rejected} of {len(results)} rejected")
+        self.tell(f"invalid models: {rejected} of {len(results)} rejected")
         if len(results) >= ENOUGH and rejected * 2 < len(results):
             self.found["validates"] = False
 
@@ -327,15 +224,6 @@ def _with(case: Case, slot: str, const: bool) -> Case:
         for s, a in inst.args.items()
     }
     return Case(case.version, replace(inst, args=args, choices=None), case.index)
-
-
-def _rank(case: Case) -> int:
-    return max((len(a.shape) for _, a in tensors_of(case.inst)), default=0)
-
-
-def _odd(case: Case) -> bool:
-    """Has it an empty axis, a constant or symbolic extents, which are asked apart?"""
-    return bool(case.inst.reruns) or any(0 in a.shape or a.const or a.dynamic for _, a in tensors_of(case.inst))
 
 
 def _spans(numbers: Sequence[int]) -> str:
