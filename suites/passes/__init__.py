@@ -52,13 +52,19 @@ class Passes(ProgramDialect):
         return "passes"
 
     def declare(
-        self, name: str, *makes: Make, narrow: bool = False, before: tuple[str, ...] = (), watch: str = "ops"
+        self,
+        name: str,
+        *makes: Make,
+        narrow: bool = False,
+        merges: bool = False,
+        before: tuple[str, ...] = (),
+        watch: str = "ops",
     ) -> None:
-        """An entry for a pass: its programs, drawn evenly.  narrow: it rounds every value to f16.  before: passes that
-        run first.  watch: what the pass promises to change, a key of ``WATCHED`` in
-        ``harness/backends/coremltools_passes.py``."""
+        """An entry for a pass: its programs, drawn evenly.  narrow: it rounds every value to f16.  merges: it scales
+        constants, which are rounded then.  before: passes that run first.  watch: what the pass promises to change, a
+        key of ``WATCHED`` in ``harness/backends/coremltools_passes.py``."""
         self._passes[name] = _Pass(before, watch)
-        error = (exact(), *(self.language.tolerance(k, narrow) for k in range(MOST)))
+        error = (exact(), *(self.language.tolerance(k, narrow, merges) for k in range(MOST)))
         self.programs(name, makes, error, f"MIL graph pass {name}: coremltools 9.0, published pass pages")
 
     def promised(self, program: Graph) -> list[np.ndarray]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from harness.backends import registry as backends
 from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.recipes import arrays_of
 from suites.passes import ABSENT, dialect
 
 PASSES = sorted({v.op for v in dialect.versions.values()})
@@ -79,3 +81,23 @@ def test_options_are_given_and_decide(name: str, option: str, patterns: set[str]
     """Those of the published page, without the flag for debugging and what only a constructor takes."""
     told = [(i.attrs["pattern"], i.attrs["program"].meta.get("options", {}).get(name, ())) for i in drawn(name, 200)]
     assert patterns <= {pattern for pattern, options in told if option in options}
+
+
+def test_an_image_keeps_its_axes_and_an_input_has_one() -> None:
+    """An input has one axis or more; an image is [1, C, H, W] or [1, H, W, C]."""
+    for name, least in (("image_input_preprocess", 4), ("materialize_symbolic_shape_program", 1)):
+        v = dialect.versions[f"passes/{name}/1"]
+        for index in range(80):
+            inst = v.draw(Prng(case_seed(11, v.key, index)), v.opsets[-1])
+            images = inst.attrs["program"].meta.get("images") or {}
+            for i, a in enumerate(inst.tensors("inputs")):
+                assert len(a.shape) >= (least if not images or f"p{i}" in images else 1), inst.dumps()
+
+
+def test_a_scaled_constant_is_rounded_once_more() -> None:
+    v = dialect.versions["passes/fuse_conv_scale/1"]
+    inst = v.draw(Prng(case_seed(11, v.key, 1)), v.opsets[-1])
+    call = dialect.call_of(inst, arrays_of(inst), v)
+    plain, merged = (dialect.language.bounds(call, merges=m) for m in (False, True))
+    assert all(np.all(m >= p) for p, m in zip(plain, merged))
+    assert any(np.any(m > p) for p, m in zip(plain, merged))

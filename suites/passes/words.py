@@ -31,6 +31,7 @@ class _Mil(Words):
     perms = {"transpose": "perm"}
     wider = {F16: F32}
     narrower = {F32: F16}
+    input_rank = 1  # "Rank-0 (input) is unsupported" (coremltools 9.0, Placeholder)
     floats = (F32, F16)
     open_axes = 1  # the first: a type check is to prove the others equal to extents of constants (prelu, conv, linear)
     zero = True

@@ -28,15 +28,17 @@ class Nodes(Protocol):
     ) -> list[Any] | None: ...
 
 
-def bounds(language: Nodes, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
+def bounds(
+    language: Nodes, call: Call, narrow: bool = False, names: Sequence[str] = (), merges: bool = False
+) -> list[Any]:
     """How far values of the program of a call may be off: an array of each, 0.0 where it is exact.
 
     Every value is moved by its own error, one at a time and with several sign patterns, and the changes of each value
     behind it are added up.  Twice that, since both programs round, plus one ulp.  names: of the values, the outputs by
-    default.  narrow: every value is rounded to f16."""
+    default.  narrow: every value is rounded to f16.  merges: constants are merged, and rounded where they are."""
     g = language.settled(call.attrs["program"], call.opset)
     p = _Propagation(language, g, call.inputs["inputs"], call.opset, narrow)
-    p.run()
+    p.run(merges)
     out: list[Any] = []
     for name in names or g.outputs:
         value = np.asarray(p.base[name])
@@ -65,7 +67,7 @@ class _Propagation:
     def _start(self) -> dict[str, Any]:
         return {**self.g.consts, **self.language.feed(self.g, self.inputs)}
 
-    def run(self) -> None:
+    def run(self, merges: bool = False) -> None:
         own: list[list[tuple[str, np.ndarray | None]]] = []
         for node in self.g.nodes:
             expected = self.language.node(self.g, node, self.base, self.opset)
@@ -75,6 +77,9 @@ class _Propagation:
             for name, x in self._start().items():
                 if name not in self.g.consts and isinstance(x, np.ndarray) and of(x).kind == "f":
                     self._push(-1, name, _narrowing(x.astype(np.float64)))
+        for name, x in self.g.consts.items() if merges else ():
+            if isinstance(x, np.ndarray) and of(x).kind == "f":
+                self._push(-1, name, np.asarray(ulp(x.astype(np.float64), of(x)) / 2))
         for i, node in enumerate(self.g.nodes):
             jumps = self._jumps(node, self.needs[i]) if self._step(node) and not self.stateful else {}
             for name, b in own[i]:

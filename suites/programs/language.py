@@ -82,19 +82,21 @@ class Language:
         """All values of the program of a call by name."""
         return self.run(call.attrs["program"], call.inputs["inputs"], call.opset)
 
-    def tolerance(self, k: int, narrow: bool = False) -> Tolerance:
-        """Of output ``k``: the errors of all nodes, propagated.  narrow: every value is rounded to f16."""
+    def tolerance(self, k: int, narrow: bool = False, merges: bool = False) -> Tolerance:
+        """Of output ``k``: the errors of all nodes, propagated.  narrow: every value is rounded to f16.  merges: and a
+        rounding of each constant, as of one that others are merged into."""
 
         def bound(ctx: Context) -> Any:
-            return self.bounds(ctx.call, narrow)[k]
+            return self.bounds(ctx.call, narrow, merges=merges)[k]
 
         what = "every value rounded to f16" if narrow else "every op's own error"
+        what += " and a rounding of each constant" if merges else ""
         return propagated(bound, f"{what}, propagated through the program, twice, + ulp", narrow)
 
-    def bounds(self, call: Call, narrow: bool = False, names: Sequence[str] = ()) -> list[Any]:
+    def bounds(self, call: Call, narrow: bool = False, names: Sequence[str] = (), merges: bool = False) -> list[Any]:
         """How far outputs of the program of a call may be off (``suites.programs.bounds``).  names: of these values.
-        narrow: every value is rounded to f16."""
-        return bounds(self, call, narrow, names)
+        narrow: every value is rounded to f16.  merges: and each constant once more."""
+        return bounds(self, call, narrow, names, merges)
 
     def values_given(self, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         """As ``run``, with ``given`` in place of what the reference computes."""

@@ -62,7 +62,7 @@ def _shared(d: Draw) -> dict[str, Any]:
     return p.done(*outs, fires=False, pattern=f"near miss {kind}")
 
 
-declare("fuse_conv_batchnorm", normalised, normalised, _shared)
+declare("fuse_conv_batchnorm", normalised, normalised, _shared, merges=True)
 
 
 def _per_channel(p: Program, m: int) -> np.ndarray:
@@ -126,7 +126,7 @@ def _divided(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("mul", x=y, y=2.0)), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_conv_scale", scaled, scaled, _divided)
+declare("fuse_conv_scale", scaled, scaled, _divided, merges=True)
 
 
 def _ambiguous_extent(d: Draw) -> dict[str, Any]:

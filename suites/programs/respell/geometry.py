@@ -104,7 +104,9 @@ def extent_of_one(v: View, at: Site) -> None:
 
 
 def leading(v: View) -> list[Site]:
-    """How many axes may be dropped in front of all inputs, or put there."""
+    """How many axes may be dropped in front of all inputs, or put there.  An image has the axes that it has."""
+    if v.g.meta.get("images"):
+        return []
     ranks = [len(t.shape) for t in v.inputs if _drawn(t)]
     if not ranks:
         return []
@@ -112,10 +114,11 @@ def leading(v: View) -> list[Site]:
 
 
 def drop(v: View, at: Site) -> None:
-    """Inputs lose axes in front, down to rank 1 or 0, or each has one more."""
+    """Inputs lose axes in front, down to the least rank that the language has for one, or each has one more."""
     for t in v.inputs:
         if _drawn(t):
-            t.shape = tuple(t.shape)[at[0] :] if at[0] > 0 else (2, *t.shape)
+            most = max(0, len(t.shape) - v.words.input_rank)
+            t.shape = tuple(t.shape)[min(at[0], most) :] if at[0] > 0 else (2, *t.shape)
 
 
 def openable(v: View) -> list[Site]:

@@ -27,8 +27,9 @@ class Words:
     commutative: ops of two operands that may be exchanged.  ordered: further ops of two operands that broadcast.
     operands: the slots of the two.  reshape: the op, its operand and its shape.  keepdims: the parameter of that
     meaning.  inserts_axes: ops whose axes are those of the result.  perms: ops whose permutation may have either sign,
-    and its name.  wider, narrower: element types to cast to.  floats: types that a program may have for its floats.
-    open_axes: how many axes of an input may be left open.  minus_one, zero: may a reshape's shape hold it?
+    and its name.  wider, narrower: element types to cast to.  input_rank: the least of an input.  floats: types that a
+    program may have for its floats.  open_axes: how many axes of an input may be left open.  minus_one, zero: may a
+    reshape's shape hold it?
     """
 
     commutative: ClassVar[frozenset[str]] = frozenset()
@@ -40,6 +41,7 @@ class Words:
     perms: ClassVar[Mapping[str, str]] = {}
     wider: ClassVar[Mapping[DType, DType]] = {F16: F32, F32: F64, I32: I64}
     narrower: ClassVar[Mapping[DType, DType]] = {F32: F16, F64: F32}
+    input_rank: ClassVar[int] = 0
     floats: ClassVar[tuple[DType, ...]] = (F32, F16, F64)
     open_axes: ClassVar[int] = MOST_AXES
     minus_one: ClassVar[bool] = True
