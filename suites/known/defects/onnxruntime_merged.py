@@ -251,7 +251,7 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
 def bias_of_the_product_s_scale(g: Given) -> Outputs:
     """A quantised bias has the scale of the product, whatever its own is."""
     program, found = deepcopy(g.attr("program")), False
-    for node in program.nodes:
+    for node in list(program.nodes):
         slots = {"Conv": ("X", "W", "B"), "Gemm": ("A", "B", "C")}.get(node.op)
         if slots is None or not node.inputs.get(slots[2]):
             continue
@@ -266,10 +266,11 @@ def bias_of_the_product_s_scale(g: Given) -> Outputs:
         both = (one * other).astype(np.float32)
         if both.size not in (1, own.size):
             continue
-        bias.inputs["x_scale"] = f"{bias.outputs[0]}_scale"
-        program.consts[str(bias.inputs["x_scale"])] = np.broadcast_to(both.ravel(), own.shape or (1,)).reshape(
-            own.shape
-        )
+        name, scaled = f"{node.outputs[0]}_scale", f"{node.outputs[0]}_bias"
+        program.consts[name] = np.broadcast_to(both.ravel(), own.shape or (1,)).reshape(own.shape)
+        again = Node("DequantizeLinear", {**bias.inputs, "x_scale": name}, [scaled], dict(bias.attrs))
+        program.nodes.insert(program.nodes.index(node), again)
+        node.inputs[slots[2]] = scaled
         found = True
     return g.reevaluate({"program": program}) if found else None
 
