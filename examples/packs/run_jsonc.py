@@ -26,16 +26,20 @@ def tensor(told):
 def model(test):
     """A model of one node, made as the runner makes it: inputs and outputs have types and no shapes."""
     first, opset = test["cases"][0], test["opset"]
-    number = {k: getattr(TensorProto, TYPES.get(k, k.upper())) for io in ("inputs", "outputs") for k in
-              (x["type"] for x in first[io])}  # fmt: skip
+    number = {
+        k: getattr(TensorProto, TYPES.get(k, k.upper()))
+        for io in ("inputs", "outputs")
+        for k in (x["type"] for x in first[io])
+    }
     node = helper.make_node(
         test["operator"],
         [f"input_{i}" for i in range(len(first["inputs"]))],
         [f"output_{i}" for i in range(len(first["outputs"]))],
         domain=opset["domain"],
     )
-    node.attribute.extend(helper.make_attribute(a["name"], a["data"], attr_type=KINDS[a["type"]])
-                          for a in test["attributes"])  # fmt: skip
+    node.attribute.extend(
+        helper.make_attribute(a["name"], a["data"], attr_type=KINDS[a["type"]]) for a in test["attributes"]
+    )
     graph = helper.make_graph(
         [node],
         "test",
