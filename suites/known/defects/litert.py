@@ -99,15 +99,19 @@ def products_beyond_16_bits(g: Given) -> Outputs:
 
 
 def sums_beyond_16_bits(g: Given) -> Outputs:
-    """The sum, counted in output steps, is cut to 16 bits before the zero point is added and the result saturates."""
+    """The sum, counted in output steps, is cut to 16 bits, and once more when the zero point is added; then the result
+    saturates.  Within two steps of where a cut wraps it may end anywhere."""
     q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
     out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
     real = fixed.centred(g["lhs"], q) * q["scale"][0] + fixed.centred(g["rhs"], r) * r["scale"][0]
     steps = fixed.away(real / out["scale"][0])
-    cut = (steps + 32768) % 65536 - 32768 + out["zero_point"][0]
-    beyond = np.abs(steps) > 32767
+    cut = (steps + 32768) % 65536 - 32768
+    total = (cut + out["zero_point"][0] + 32768) % 65536 - 32768
+    beyond = np.maximum(np.abs(steps), np.abs(steps + out["zero_point"][0])) > 32767
+    edge = np.maximum(np.abs(cut + 0.5), np.abs(total + 0.5)) > 32765
     low, high = clamp_range(out, of(due), g.attr("fused_activation_function", "NONE"))
-    return [Near(np.where(beyond, np.clip(cut, low, high), due), np.where(beyond, 1, 0))]
+    tolerance = np.where(edge, np.inf, 1)
+    return [Near(np.where(beyond, np.clip(total, low, high), due), np.where(beyond, tolerance, 0))]
 
 
 def sums_shifted_the_wrong_way(g: Given) -> Outputs:
