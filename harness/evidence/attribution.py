@@ -42,7 +42,7 @@ class _Nodes:
     nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
     values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
     result of a node that settles the verdict.  mistyped: values that a listed difference gives with another type,
-    and the result that says so."""
+    and the result that says so.  folded: another backend was asked, which computes constants."""
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)
@@ -51,6 +51,7 @@ class _Nodes:
     undefined: set[str] = field(default_factory=set)
     end: Result | None = None
     mistyped: dict[str, Result] = field(default_factory=dict)
+    folded: bool = False
 
 
 class Attribution:
@@ -72,16 +73,23 @@ class Attribution:
         try:
             with quiet:
                 found = self._ask(program, result, info)
+                told = self._settle(program, result, found, info)
+                if told is result and found.folded:  # the backend itself may compute constants, too
+                    found = self._ask(program, result, info, folds=False)
+                    told = self._settle(program, result, found, info)
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
                     found = self._ask(program, result, left)
                     if not any(_types(r) for r in found.told):
                         return result
-                return self._settle(program, result, found, info)
+                    told = self._settle(program, result, found, info)
+                return told
         except OpconformError:  # a node that the reference declines on what came before it
             return result
 
-    def _ask(self, program: Unfolded, result: Result, info: BackendInfo) -> _Nodes:
+    def _ask(self, program: Unfolded, result: Result, info: BackendInfo, folds: bool = True) -> _Nodes:
+        """The answers of the nodes.  folds: those without other operands than constants are asked of the backend that
+        computes constants, where there is one."""
         nodes = _Nodes(dict(program.values))
         for k, names in enumerate(program.names):
             if nodes.undefined and nodes.undefined.intersection(program.reads(k)):
@@ -106,7 +114,9 @@ class Attribution:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
             at_load = program.at_load(k, nodes.scope)
-            got = self._folded(at_load, result, info) or self._one(one, info)
+            got = self._folded(at_load, result, info) if folds else None
+            nodes.folded |= got is not None
+            got = got or self._one(one, info)
             if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
                 got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
             if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:

@@ -66,6 +66,27 @@ def test_a_node_that_the_delegate_leaves_runs_on_the_backend_that_computes_it() 
     assert (result.verdict, result.known) == (Verdict.KNOWN, "xnnpack-sqrt-by-reciprocal")
 
 
+def test_a_constant_node_that_the_delegate_computes_is_asked_of_the_delegate_too() -> None:
+    """XNNPACK, which may flush subnormals, gives 0 for the CEIL of a constant that LiteRT itself rounds to 1."""
+    nodes = [Node("CEIL", {"x": "c0"}, ["y"], {}, version=1)]
+    g = Graph(
+        [],
+        nodes,
+        ["y"],
+        {"c0": np.full((1, 16), 1e-45, np.float32)},
+        {"tensors": {"y": {"dtype": F32, "shape": [1, 16]}}},
+    )
+    v = registry.dialect("tflite-graphs").versions["tflite-graphs/small/1"]
+    case = fill(v, Instance("tflite-graphs", "small", 1, 1, {"program": g, "pattern": "CEIL"}, {"inputs": []}, 1))
+    with create("litert-xnnpack") as h, create("litert-opt") as rest:
+        ledger, handles = load_ledger(backends=[h.info]), {h.name: h, rest.name: rest}
+        attribute = Attribution(handles.__getitem__, ledger)
+        result = next(iter(Engine([h], ledger=ledger, attribute=attribute).judge([case])))
+        (output,) = result.outcome.outputs or ()
+    assert not output.any()
+    assert result.verdict is Verdict.AGREE
+
+
 @pytest.mark.parametrize("v", VERSIONS, ids=lambda v: v.op)
 def test_smaller_programs_have_the_scales_of_the_whole(v: OpVersion) -> None:
     """What is left computes what the whole computes there."""
