@@ -43,8 +43,10 @@ def layer_that_overflows(g: Given) -> Outputs:
 
 
 def recurrent_sums_overflow(g: Given) -> Outputs:
-    """LSTM, GRU, RNN: right, but anything from the step on whose sums the type may not hold on their way."""
-    return _free_beyond(g, list(g.expected), g.reevaluate(outs=1))
+    """LSTM, GRU, RNN: right, but anything from the step on whose sums the type may not hold on their way, and where a
+    state is not finite."""
+    told = _free_beyond(g, list(g.expected), g.reevaluate(outs=1))
+    return told and [_but_at(t, ~np.isfinite(t.expected.value.astype(np.float64))) for t in told]
 
 
 def _free_beyond(g: Given, told: Outputs, states: Outputs) -> Outputs:
