@@ -67,7 +67,10 @@ class Language:
                 why = misfit_of_call(call)
                 if why is not None:
                     raise RuleError("operands-fit", why)
-                scope.update(zip(node.outputs, [e.value for e in evaluated(call)]))
+                results = [e.value for e in evaluated(call)]
+                if len(results) < len(node.outputs):  # a Split of one length, say
+                    raise RuleError("operands-fit", f"{len(results)} results for {len(node.outputs)} names")
+                scope.update(zip(node.outputs, results))
         return scope
 
     def run(self, program: Graph, inputs: Sequence[Any], opset: Any) -> dict[str, Any]:

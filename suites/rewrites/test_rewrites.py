@@ -13,7 +13,8 @@ import onnx
 import pytest
 
 from harness.cases.case import fill
-from harness.core.instance import Instance
+from harness.core.errors import OpconformError
+from harness.core.instance import Graph, Instance, Node
 from harness.core.outcome import Verdict
 from harness.declare import OpVersion
 from harness.engine.batching import build
@@ -22,6 +23,7 @@ from harness.generate.draw_engines import Prng, case_seed
 from suites.meta.runtimes import running
 from suites.onnx import run_model
 from suites.rewrites import dialect
+from suites.rewrites.program import LANGUAGE
 
 VERSIONS = list(dialect.versions.values())
 # Kinds of which ONNX Runtime's optimiser for processors leaves all as they are; others fold them.
@@ -128,3 +130,11 @@ def test_steps_that_choose_an_axis_are_not_taken_on_a_scalar() -> None:
     v = dialect.versions["rewrites/transpose_pushed/1"]
     for i in range(4000):
         v.draw(Prng(case_seed(3, v.key, i)))
+
+
+def test_a_node_with_more_names_than_results_is_no_program() -> None:
+    """ONNX Split-13: one output for each entry of ``split``."""
+    node = Node("Split", {"input": "p0", "split": "c0"}, ["a", "b"], {"axis": 0})
+    g = Graph(["p0"], [node], ["a", "b"], {"c0": np.array([2], np.int64)}, {})
+    with pytest.raises(OpconformError, match="1 results for 2 names"):
+        LANGUAGE.hold(g, [np.ones(2, np.float32)], 13)
