@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,13 @@ def test_what_keeps_the_meaning_keeps_the_values(name: str) -> None:
                     assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), f"{v.key}: {r.name} at {at}: {out}"
     wanted = {r.name for r in RESPELLINGS if r.preserves} - registry.dialect(name).words.absent
     assert not wanted - tried.keys()
+
+
+def test_an_operand_of_a_loop_has_the_shape_that_the_body_states() -> None:
+    """iOS15 while_loop: a loop that runs no iteration would show no misfit."""
+    views = [view for v, view in _plain("passes", 3) if v.op == "loop_invariant_elimination"]
+    assert views
+    for view in views:
+        assert view.words.valid(view)
+        view.values["p1"] = replace(view.values["p1"], shape=(*view.values["p1"].shape, 2))
+        assert not view.words.valid(view)

@@ -50,12 +50,24 @@ def _complex(v: View, node: Node) -> bool:
     return len({tuple(symbols.get(f"p{k}", [""] * len(t.shape))) for k, t in enumerate(v.inputs)}) <= 1
 
 
+def _while_loop(v: View, node: Node) -> bool:
+    """iOS15 while_loop: the body takes the loop variables and returns values of their types.  Its blocks state the
+    shapes; a loop that happens to run no iteration shows no misfit."""
+    given = [v.values[n].shape for n in node.inputs["loop_vars"]]
+    return all(
+        given == [tuple(of.shape) for _, of in block.inputs]
+        for block in node.attrs.values()
+        if isinstance(block, Graph)
+    )
+
+
 _NODES: dict[str, Callable[[View, Node], bool]] = {
     "complex": _complex,
     "complex_stft": _stft,
     "gather_along_axis": _gather_along_axis,
     "reshape": _reshape,
     "scaled_dot_product_attention": _attention,
+    "while_loop": _while_loop,
 }
 
 
