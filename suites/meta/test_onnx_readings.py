@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cases.case import fill
+from harness.cases.case import Case, fill
 from harness.core.dtypes import F32, I32
+from harness.core.errors import RuleError
 from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
@@ -61,3 +62,17 @@ def test_each_reading_is_accepted_and_nothing_else(
     assert told(due) is Verdict.AGREE
     assert told(np.full_like(due, other)) is Verdict.AMBIGUOUS
     assert told(due + np.float32(5)) is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_an_axis_of_the_rank_breaks_the_range_of_version_11(op: str) -> None:
+    """Softmax-11, axis: "Accepted range is [-r, r-1]"; version 1 states no range."""
+    x = {"input": Arg(F32, (3,), values=[1.0, 2.0, 3.0])}
+    for version, opset in ((1, 7), (11, 12)):
+        inst = Instance("onnx", op, version, opset, {"axis": 1}, x, 1)
+        v = registry.version_of(inst)
+        if version == 1:
+            assert fill(v, inst).expected is not None
+        else:
+            with pytest.raises(RuleError, match="axis-in-range"):
+                Case(v, inst, 0).hold()

@@ -16,8 +16,8 @@ for _name, _new, _old in (
     ("LogSoftmax", s.log_softmax, s.log_softmax_flattened),
     ("Hardmax", s.hardmax, s.hardmax_flattened),
 ):
-    op(_name, _old, until=10, x="input", axis=Front("axis", default=1))
-    op(_name, _old, since=11, until=12, x="input")
+    op(_name, _old, Spelling(x="input", axis=Front("axis", default=1), fixed={"behind": True}), until=10)
+    op(_name, _old, Spelling(x="input", fixed={"behind": False}), since=11, until=12)
     op(_name, _new, Spelling(x="input", fixed={"beta": 1.0} if _name == "Softmax" else {}), since=13)
 
 op("LpNormalization", s.lp_norm, x="input")

@@ -8,7 +8,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.errors import RuleError
-from harness.declare import Axis, Float, Real, T, composed, exact, semantics
+from harness.declare import Axis, Flag, Float, Real, T, composed, exact, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import Context
 from suites.semantics.bounds import has_nan, quiet, tiny
@@ -18,11 +18,11 @@ from suites.semantics.movement.common import norm_axis
 Array = np.ndarray
 
 
-def flattened(x: Array, axis: int) -> tuple[Array, int]:
-    """``x`` as a matrix, the axes from ``axis`` on in one row.  Raises RuleError "axis-in-range" (rank itself is
-    allowed)."""
+def flattened(x: Array, axis: int, behind: bool = True) -> tuple[Array, int]:
+    """``x`` as a matrix, the axes from ``axis`` on in one row.  behind: may ``axis`` be the rank, so that each element
+    is a row?  Raises RuleError "axis-in-range"."""
     a = axis + x.ndim if axis < 0 else axis
-    if not 0 <= a <= x.ndim:
+    if not 0 <= a <= x.ndim - (not behind):
         raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
     return x.reshape(product(x.shape[:a]), product(x.shape[a:])), a
 
@@ -97,9 +97,10 @@ def softmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1, beta: Real = 1.
 
 
 @semantics(error=composed(softmax_bound(True)), source="ONNX Softmax-1, -11", draw=_draw_tail)
-def softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
-    """Softmax over all axes from ``axis`` on together."""
-    return native.softmax(flattened(x, axis)[0], 1).reshape(x.shape)
+def softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1, behind: Flag) -> Float[Array, "*d"]:
+    """Softmax over all axes from ``axis`` on together.  behind: may ``axis`` be the rank?  Version 11 states the range
+    [-r, r-1].  Raises RuleError "axis-in-range"."""
+    return native.softmax(flattened(x, axis, behind)[0], 1).reshape(x.shape)
 
 
 @semantics(error=composed(log_softmax_bound(False)), source="ONNX LogSoftmax-13; TFLite LOG_SOFTMAX", draw=_draw_axis)
@@ -109,9 +110,9 @@ def log_softmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1) -> Float[Ar
 
 
 @semantics(error=composed(log_softmax_bound(True)), source="ONNX LogSoftmax-1, -11", draw=_draw_tail)
-def log_softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
-    """Logarithm of the softmax over all axes from ``axis`` on together."""
-    return native.softmax(flattened(x, axis)[0], 1, True).reshape(x.shape)
+def log_softmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1, behind: Flag) -> Float[Array, "*d"]:
+    """Logarithm of ``softmax_flattened``.  Raises RuleError "axis-in-range"."""
+    return native.softmax(flattened(x, axis, behind)[0], 1, True).reshape(x.shape)
 
 
 def _one_hot(x: Array, axis: int) -> Array:
@@ -150,6 +151,7 @@ def hardmax(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1) -> Float[Array,
     ambiguous=has_nan("x", _together(None)),
     data=("ties", "small", "unit", "special"),
 )
-def hardmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1) -> Float[Array, "*d"]:
-    """1 at the first maximum over all axes from ``axis`` on together, 0 elsewhere."""
-    return _one_hot(flattened(x, axis)[0], 1).reshape(x.shape)
+def hardmax_flattened(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = 1, behind: Flag) -> Float[Array, "*d"]:
+    """1 at the first maximum over all axes from ``axis`` on together, 0 elsewhere.  behind: as ``softmax_flattened``.
+    Raises RuleError "axis-in-range"."""
+    return _one_hot(flattened(x, axis, behind)[0], 1).reshape(x.shape)
