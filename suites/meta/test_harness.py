@@ -154,7 +154,7 @@ def test_an_invalid_instance_that_is_accepted_names_its_rule(tmp_path: Path) -> 
 
 def test_a_backend_that_dies_and_hangs_loses_no_other_case(tmp_path: Path) -> None:
     summary, records = run("Dies", tmp_path, ("Flip", "Sum"))
-    verdicts = summary.tally["toy", "suites.meta.toy_backends:Dies"]
+    verdicts = summary.tally["toy", "dies"]
     assert sum(verdicts.values()) == 2 * CASES
     assert set(verdicts) <= {"agree", "crashed", "timed_out", "uninformative"}
     for r in bad(records):
@@ -177,7 +177,8 @@ def test_an_interrupted_run_is_resumed_where_it_stopped(tmp_path: Path) -> None:
     chosen = list(toy.versions.values())
     every = list(units(chosen, 64))
     with backends.create("suites.meta.toy_backends:Right") as handle:
-        asked = {handle.name: handle.info.version}
+        release = handle.info.version  # started, it has its name
+        asked = {handle.name: release}
         with RecordWriter(path) as w:
             w.write({"t": "run", "format": FORMAT, "backends": {handle.name: {"version": asked[handle.name]}}})
             Engine([handle], sink=w.write).run(every[:7])
