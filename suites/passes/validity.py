@@ -53,7 +53,7 @@ def _complex(v: View, node: Node) -> bool:
 def _while_loop(v: View, node: Node) -> bool:
     """iOS15 while_loop: the body takes the loop variables and returns values of their types.  Its blocks state the
     shapes; a loop that happens to run no iteration shows no misfit."""
-    given = [v.values[n].shape for n in node.inputs["loop_vars"]]
+    given = [v.values[n].shape for n in node.inputs["loop_vars"] or ()]
     return all(
         given == [tuple(of.shape) for _, of in block.inputs]
         for block in node.attrs.values()

@@ -135,6 +135,6 @@ def test_steps_that_choose_an_axis_are_not_taken_on_a_scalar() -> None:
 def test_a_node_with_more_names_than_results_is_no_program() -> None:
     """ONNX Split-13: one output for each entry of ``split``."""
     node = Node("Split", {"input": "p0", "split": "c0"}, ["a", "b"], {"axis": 0})
-    g = Graph(["p0"], [node], ["a", "b"], {"c0": np.array([2], np.int64)}, {})
+    g = Graph([], [node], ["a", "b"], {"c0": np.array([2], np.int64)}, {})
     with pytest.raises(OpconformError, match="1 results for 2 names"):
         LANGUAGE.hold(g, [np.ones(2, np.float32)], 13)
