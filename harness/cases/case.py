@@ -205,7 +205,7 @@ def draw_case(
             rule = rules[index // INVALID_EVERY % len(rules)]
             try:
                 inst = draw_invalid(v, rule, engine, opset)
-            except Exception as e:  # a generator that cannot break this draw gives a valid case instead
+            except Exception as e:  # one that cannot break this draw returns None, and a valid case is drawn below
                 return Case(v, _empty(v, opset), index, draws, f"generator of {rule}: {type(e).__name__}: {e}")
             if inst is None:
                 engine = Prng(start)
