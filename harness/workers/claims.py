@@ -142,10 +142,7 @@ class Claims:
             if a.dtype.kind in "iu" and a.dtype.itemsize == 8 and a.size and (a.min() < INT32[0] or a.max() > INT32[1]):
                 return "a value that i32 cannot hold"
         for a in _arrays((given, results)) if self.finite else ():
-            if (
-                a.dtype.kind in "fcV"
-                and not np.isfinite(a.astype(np.complex128 if a.dtype.kind == "c" else float)).all()
-            ):
+            if a.dtype.kind in "fcV" and not _all_finite(a):
                 return "a value that is not finite"
         return ""
 
@@ -220,6 +217,11 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
     elif not isinstance(value, (str, bytes)) and isinstance(value, Iterable):
         for v in value:
             yield from _arrays(v)
+
+
+def _all_finite(a: np.ndarray) -> bool:
+    with np.errstate(invalid="ignore"):  # a NaN of a type that NumPy does not know
+        return bool(np.isfinite(a.astype(np.complex128 if a.dtype.kind == "c" else float)).all())
 
 
 # -- their form in a class, in what a runner declares, and in a file
