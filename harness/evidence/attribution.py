@@ -42,7 +42,8 @@ class _Nodes:
     nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
     values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
     result of a node that settles the verdict.  mistyped: values that a listed difference gives with another type,
-    and the result that says so.  folded: another backend was asked, which computes constants."""
+    and the result that says so.  folded: another backend was asked, which computes constants.  loads: has a node an
+    operand that follows from constants or shapes, which a runtime may know before the program runs?"""
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class _Nodes:
     end: Result | None = None
     mistyped: dict[str, Result] = field(default_factory=dict)
     folded: bool = False
+    loads: bool = False
 
 
 class Attribution:
@@ -77,6 +79,9 @@ class Attribution:
                 if told is result and found.folded:  # the backend itself may compute constants, too
                     found = self._ask(program, result, info, folds=False)
                     told = self._settle(program, result, found, info)
+                if told is result and found.loads and found.end is None and result.verdict is Verdict.MISMATCH:
+                    asked = self._ask(program, result, info, loaded=True)
+                    told = self._settle(program, result, asked, info)
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
                     found = self._ask(program, result, left)
@@ -87,15 +92,19 @@ class Attribution:
         except OpconformError:  # a node that the reference declines on what came before it
             return result
 
-    def _ask(self, program: Unfolded, result: Result, info: BackendInfo, folds: bool = True) -> _Nodes:
+    def _ask(
+        self, program: Unfolded, result: Result, info: BackendInfo, folds: bool = True, loaded: bool = False
+    ) -> _Nodes:
         """The answers of the nodes.  folds: those without other operands than constants are asked of the backend that
-        computes constants, where there is one."""
+        computes constants, where there is one.  loaded: operands that follow from constants or shapes are constants."""
         nodes = _Nodes(dict(program.values))
         for k, names in enumerate(program.names):
             if nodes.undefined and nodes.undefined.intersection(program.reads(k)):
                 nodes.undefined.update(names)
                 continue
-            inst = program.node(k, nodes.scope)
+            inst, at_load = program.node(k, nodes.scope), program.at_load(k, nodes.scope)
+            nodes.loads |= inst != at_load
+            inst = at_load if loaded else inst
             one = Case(registry.version_of(inst), inst, result.case.index)
             try:
                 one.hold()
@@ -113,7 +122,6 @@ class Attribution:
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
-            at_load = program.at_load(k, nodes.scope)
             got = self._folded(at_load, result, info) if folds else None
             nodes.folded |= got is not None
             got = got or self._one(one, info)

@@ -87,6 +87,20 @@ def test_a_node_that_the_specification_leaves_open_opens_what_follows_from_it() 
     assert (r.verdict, r.ambiguity) == (Verdict.AMBIGUOUS, "onnx-overflowing-products")
 
 
+def test_a_node_is_asked_with_the_operands_that_a_runtime_computes_when_it_loads_the_program() -> None:
+    """Weights that are constants are laid out in blocks of channels, in which another order of the sum overflows."""
+    nodes = [
+        Node("Cast", {"input": "c"}, ["d"], {"to": F64}),
+        Node("Cast", {"input": "d"}, ["w"], {"to": F32}),
+        Node("Conv", {"X": "p0", "W": "w"}, ["y"], {}),
+    ]
+    w = np.resize(np.array([0.75, 1, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5], np.float32), (3, 3, 2, 2))
+    case = program("pad_fusion", nodes, {"c": w}, F32, np.full((1, 3, 3, 7), 3.4e38), opset=13)
+    r = verdict("onnxruntime-all", case)
+    assert np.isnan(r.outcome.outputs[0]).any()
+    assert not r.verdict.bad
+
+
 @pytest.mark.parametrize(("by", "told"), [(2.0**-22, Verdict.KNOWN), (2.0**-12, Verdict.MISMATCH)])
 def test_a_listed_answer_may_be_off_as_far_as_its_model_says(by: float, told: Verdict) -> None:
     """onnx.reference normalises by the batch: to numbers near 1, where the right ones are near 1e-6."""
