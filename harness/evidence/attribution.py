@@ -9,7 +9,7 @@ right if all nodes are right.  A known difference or an ambiguity of a node expl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,34 +26,14 @@ from harness.declare.interpreter import Unfolded
 from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
+from harness.evidence.nodes import ALONE, Nodes, Way
+from harness.ledger.defect_models import Given, overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 
 _EXPLAINED = (Verdict.KNOWN, Verdict.AMBIGUOUS)
 _RIGHT = (Verdict.AGREE, Verdict.UNINFORMATIVE)
-
-
-@dataclass
-class _Nodes:
-    """What the nodes gave, one after the other.
-
-    scope: values by name, of a node that runs only as a part of the program the reference's.  given: those of all
-    nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
-    values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
-    result of a node that settles the verdict.  mistyped: values that a listed difference gives with another type,
-    and the result that says so.  folded: another backend was asked, which computes constants.  loads: has a node an
-    operand that follows from constants or shapes, which a runtime may know before the program runs?"""
-
-    scope: dict[str, Any]
-    given: dict[str, Any] = field(default_factory=dict)
-    off: dict[str, Any] = field(default_factory=dict)
-    told: list[Result] = field(default_factory=list)
-    undefined: set[str] = field(default_factory=set)
-    end: Result | None = None
-    mistyped: dict[str, Result] = field(default_factory=dict)
-    folded: bool = False
-    loads: bool = False
 
 
 class Attribution:
@@ -77,10 +57,10 @@ class Attribution:
                 found = self._ask(program, result, info)
                 told = self._settle(program, result, found, info)
                 if told is result and found.folded:  # the backend itself may compute constants, too
-                    found = self._ask(program, result, info, folds=False)
+                    found = self._ask(program, result, info, Way(folds=False))
                     told = self._settle(program, result, found, info)
                 if told is result and found.loads and found.end is None and result.verdict is Verdict.MISMATCH:
-                    asked = self._ask(program, result, info, loaded=True)
+                    asked = self._ask(program, result, info, Way(loaded=True))
                     told = self._settle(program, result, asked, info)
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
@@ -88,23 +68,44 @@ class Attribution:
                     if not any(_types(r) for r in found.told):
                         return result
                     told = self._settle(program, result, found, info)
-                return told
+                return self._inside(result, info) if told is result else told
         except OpconformError:  # a node that the reference declines on what came before it
             return result
 
-    def _ask(
-        self, program: Unfolded, result: Result, info: BackendInfo, folds: bool = True, loaded: bool = False
-    ) -> _Nodes:
-        """The answers of the nodes.  folds: those without other operands than constants are asked of the backend that
-        computes constants, where there is one.  loaded: operands that follow from constants or shapes are constants."""
-        nodes = _Nodes(dict(program.values))
+    def _inside(self, result: Result, info: BackendInfo) -> Result:
+        """The verdict on a wrong program of which a listed difference says what some nodes give in it: the others are
+        asked what follows from that."""
+        if self.ledger is None or result.verdict is not Verdict.MISMATCH:
+            return result
+        case = result.case
+        arrays = case.draws[min(result.draw, len(case.draws) - 1)]
+        for entry, inside in self.ledger.inside(result, info):
+            told = replace(result, verdict=Verdict.KNOWN, known=entry.id)
+            program = overwritten(case.inst, arrays, {})
+            found = self._ask(program, result, info, Way(told=told, inside=inside))
+            if found.over:
+                fixed = found.fixed | {n: (x, np.zeros(x.shape)) for n, x in found.over.items()}
+                program = overwritten(case.inst, arrays, found.over)
+                found = replace(self._ask(program, result, info, Way(told=told, fixed=fixed)), fixed=fixed)
+            settled = self._settle(program, result, found, info) if found.fixed else result
+            if settled is not result:
+                self.ledger.met(entry.id)
+                return settled
+        return result
+
+    def _ask(self, program: Unfolded, result: Result, info: BackendInfo, way: Way = ALONE) -> Nodes:
+        """The answers of the nodes."""
+        nodes = Nodes(dict(program.values), told=[way.told] if way.told is not None else [])
         for k, names in enumerate(program.names):
+            if way.fixed and way.fixed.keys() >= set(names):
+                nodes.take({n: way.fixed[n] for n in names})
+                continue
             if nodes.undefined and nodes.undefined.intersection(program.reads(k)):
                 nodes.undefined.update(names)
                 continue
             inst, at_load = program.node(k, nodes.scope), program.at_load(k, nodes.scope)
             nodes.loads |= inst != at_load
-            inst = at_load if loaded else inst
+            inst = at_load if way.loaded else inst
             one = Case(registry.version_of(inst), inst, result.case.index)
             try:
                 one.hold()
@@ -122,15 +123,13 @@ class Attribution:
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
-            got = self._folded(at_load, result, info) if folds else None
-            nodes.folded |= got is not None
-            got = got or self._one(one, info)
-            if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
-                got = self._one(Case(one.version, _at_run_time(inst), result.case.index), info)
-            if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
-                got = self._one(one, self.handle(info.leaves_to).info)
-            if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
-                got = self._refused_at_load(one, at_load, info) or got
+            otherwise = None if way.inside is None else way.inside.node(k, Given(one, 0))
+            if otherwise is not None:
+                nodes.over.update(otherwise.over)
+                nodes.fixed.update(zip(names, otherwise.row))
+                nodes.take(dict(zip(names, otherwise.row)))
+                continue
+            got = self._answer(one, at_load, result, info, way, nodes)
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes
@@ -163,7 +162,24 @@ class Attribution:
             nodes.given.update(zip(names, outputs))
             nodes.off.update((n, b) for n, e in zip(names, row) if (b := e.off()) is not None)
             self._widen(nodes, names, got, info)
+            nodes.take({n: way.fixed[n] for n in names if n in way.fixed})
         return nodes
+
+    def _answer(
+        self, one: Case, at_load: Instance, result: Result, info: BackendInfo, way: Way, nodes: Nodes
+    ) -> Result | None:
+        """The verdict on a node, of the backend that computes it in the program; None where it cannot be a model of its
+        own.  at_load: the node with constants for all that a runtime may know when it loads the program."""
+        got = self._folded(at_load, result, info) if way.folds else None
+        nodes.folded |= got is not None
+        got = got or self._one(one, info)
+        if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
+            got = self._one(Case(one.version, _at_run_time(one.inst), result.case.index), info)
+        if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
+            got = self._one(one, self.handle(info.leaves_to).info)
+        if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
+            got = self._refused_at_load(one, at_load, info) or got
+        return got
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
         """The listed difference by which a node may damage the memory of the process, whatever it answers alone."""
@@ -207,7 +223,7 @@ class Attribution:
         refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
         return got if refused else None
 
-    def _widen(self, nodes: _Nodes, names: Sequence[str], got: Result | None, info: BackendInfo) -> None:
+    def _widen(self, nodes: Nodes, names: Sequence[str], got: Result | None, info: BackendInfo) -> None:
         """A listed answer may be off as far as its model says: it is rounded at other numbers than the right one."""
         if self.ledger is None or got is None or got.verdict is not Verdict.KNOWN:
             return
@@ -216,7 +232,7 @@ class Attribution:
             if b is not None and np.shape(b) == np.shape(nodes.given[n]):
                 nodes.off[n] = np.maximum(nodes.off.get(n, 0.0), b)
 
-    def _settle(self, program: Unfolded, result: Result, nodes: _Nodes, info: BackendInfo) -> Result:
+    def _settle(self, program: Unfolded, result: Result, nodes: Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:
             refused = result.verdict is not Verdict.MISMATCH or nodes.end.case is result.case
             return _as_node(result, nodes.end) if refused else result

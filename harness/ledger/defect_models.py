@@ -12,6 +12,9 @@ instance and the result that the specification expects (``Given``), and returns 
 * ``Such(test, shows)``: any array that passes a test, if nothing narrower is possible: its elements were never written,
 * ``NOTHING``: no output.
 
+Of a program it may return ``Inside`` instead: what some nodes give in it.  What the others make of that is looked for
+in the nodes (``harness.evidence.attribution``) where the reference does not tell it.
+
 A function that has no prediction returns None, and the entry does not explain that answer.
 """
 
@@ -31,11 +34,12 @@ from harness.cases.instance_view import InstanceView
 from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.dtypes import BY_NAME, of
-from harness.core.errors import FormatError
-from harness.core.instance import SKIPPED, Arg
+from harness.core.errors import FormatError, UsageError
+from harness.core.instance import SKIPPED, Arg, Instance
 from harness.core.outcome import TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, open_at, registry
+from harness.declare.interpreter import Unfolded
 from harness.workers.info import BackendInfo
 
 FOLDER = "defects"
@@ -69,6 +73,21 @@ class Such(NamedTuple):
 
 
 NOTHING = object()
+
+
+class Otherwise(NamedTuple):
+    """What a node gives in a program: an array and how far that may be off, for each of its results.  over: values by
+    name that other nodes read in place of those that these names have."""
+
+    row: list[tuple[np.ndarray, Any]]
+    over: Mapping[str, np.ndarray]
+
+
+class Inside(NamedTuple):
+    """A program of which some nodes give something else than they do alone.  node: tells it of a node by its number and
+    its instance; None where it gives what it gives alone."""
+
+    node: Callable[[int, Given], Otherwise | None]
 
 
 class Given(InstanceView):
@@ -126,7 +145,7 @@ def _shaped(base: Any, v: Any) -> Any:
     return replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
 
 
-Model = Callable[[Given], "Sequence[Any] | None"]
+Model = Callable[[Given], "Sequence[Any] | Inside | None"]
 
 
 def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
@@ -165,11 +184,43 @@ def model(folder: Path, name: str) -> Model:
     return found
 
 
+def overwritten(inst: Instance, arrays: Mapping[str, Any], over: Mapping[str, np.ndarray]) -> Unfolded:
+    """The nodes of a program whose inputs are those of ``over`` where it has them."""
+    inputs = [over.get(f"p{i}", x) for i, x in enumerate(arrays["inputs"])]
+    program = registry.version_of(inst).dialect.unfold(inst, {**arrays, "inputs": inputs})
+    if program is None:
+        raise UsageError(f"{inst.dialect}/{inst.op}: expected a program, got a single op")
+    return program
+
+
+def _told(told: Model, g: Given) -> Sequence[Any] | None:
+    """What a model says of the outputs; of a program that it looks into, what the reference makes of its nodes."""
+    said = told(g)
+    if not isinstance(said, Inside):
+        return said
+    program = overwritten(g.inst, g.arrays, {})
+    scope, given, off, over = dict(program.values), dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    for k, names in enumerate(program.names):
+        inst = program.node(k, scope)
+        case = Case(registry.version_of(inst), inst, 0)
+        if not case.expected:
+            return None
+        node = said.node(k, Given(case, 0))
+        if node is None:
+            scope.update(zip(names, [e.value for e in case.expected[0]]))
+            continue
+        scope.update(zip(names, [x for x, _ in node.row]))
+        given.update(zip(names, [x for x, _ in node.row]))
+        off.update(zip(names, [b for _, b in node.row]))
+        over.update(node.over)
+    return overwritten(g.inst, g.arrays, over).expected(given | over, off) if given else None
+
+
 def explains(told: Model, result: Result, info: BackendInfo) -> bool:
     """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
     given, got = Given(result.case, result.draw), result.outcome.outputs
     with quiet:
-        outputs = told(given)
+        outputs = _told(told, given)
     if outputs is None or got is None:
         return False
     if len(outputs) != len(given.expected):
@@ -220,7 +271,7 @@ def room(told: Model, result: Result) -> list[Any]:
     """How far each output of a defect's model may be off, an array; None where it says nothing of that."""
     given = Given(result.case, result.draw)
     with quiet:
-        outputs = told(given) or [None] * len(given.expected)
+        outputs = _told(told, given) or [None] * len(given.expected)
     return [np.broadcast_to(x.within, np.shape(x.value)) if isinstance(x, Near) else None for x in outputs]
 
 
@@ -230,7 +281,7 @@ def reproduces(told: Model, case: Case, outputs: Sequence[Any]) -> bool:
     given = Given(case, 0)
     with quiet:
         try:
-            said = told(given)
+            said = _told(told, given)
         except Exception:  # ``explains`` tells of a model that fails
             return False
         return (

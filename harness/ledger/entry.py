@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -17,7 +17,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Given, Model, explains, room
+from harness.ledger.defect_models import Given, Inside, Model, explains, room
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -109,6 +109,14 @@ class LedgerEntry:
         return self.about(info) or (loading and self.of_loading(info))
 
     def matches(self, result: Result, info: BackendInfo) -> bool:
+        if not self.speaks_of(result, info):
+            return False
+        if result.verdict is Verdict.MISMATCH:
+            return not self.defect_model or self._given(result, info)
+        return self.refused_if is None or result.verdict.value not in REFUSALS or self._refused(result)
+
+    def speaks_of(self, result: Result, info: BackendInfo) -> bool:
+        """Does everything but the model of the defect hold?"""
         inst = result.case.inst
         if self.elements or result.verdict.value not in self.verdicts:
             return False
@@ -133,11 +141,17 @@ class LedgerEntry:
             return False
         if self.when is not None and self.when.names & {"wrong_pairs", "wrong_at"} and not facts["wrong_pairs"]:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
-        if not self._holds(facts):
-            return False
-        if result.verdict is Verdict.MISMATCH:
-            return not self.defect_model or self._given(result, info)
-        return self.refused_if is None or result.verdict.value not in REFUSALS or self._refused(result)
+        return self._holds(facts)
+
+    def inside(self, result: Result) -> Iterator[Inside]:
+        """What its models say of the nodes of a program.  Raises FormatError, naming the entry, where one fails."""
+        for told in self.defect_model:
+            try:
+                said = told(Given(result.case, result.draw))
+            except Exception as e:
+                raise FormatError(f"{self.source}: {self.id}: defect_model: {type(e).__name__}: {e}") from None
+            if isinstance(said, Inside):
+                yield said
 
     def _given(self, result: Result, info: BackendInfo) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single

@@ -97,7 +97,7 @@ def test_a_node_is_asked_with_the_operands_that_a_runtime_computes_when_it_loads
     w = np.resize(np.array([0.75, 1, -1, -0.75, -0.5, -0.25, 0, 0.25, 0.5], np.float32), (3, 3, 2, 2))
     case = program("pad_fusion", nodes, {"c": w}, F32, np.full((1, 3, 3, 7), 3.4e38), opset=13)
     r = verdict("onnxruntime-all", case)
-    assert np.isnan(r.outcome.outputs[0]).any()
+    assert np.isnan(np.asarray(r.outcome.outputs)).any()
     assert not r.verdict.bad
 
 
@@ -163,3 +163,22 @@ def test_a_node_that_refuses_the_wrong_type_of_another_is_explained_by_it() -> N
         refused = Result(apart, h.name, Verdict.WRONGLY_REJECTED, Outcome(Status.REJECTED, None, "run", "no", 0.0))
         told = Attribution(lambda _: h, load_ledger(backends=[h.info]))(refused, h.info)
         assert told.verdict is Verdict.WRONGLY_REJECTED
+
+
+@pytest.mark.parametrize(("by", "told"), [(1.0, Verdict.KNOWN), (1.5, Verdict.MISMATCH)])
+def test_what_follows_from_a_listed_difference_of_the_program_is_asked_of_the_nodes(by: float, told: Verdict) -> None:
+    """The variance of the batch is written over the scale; exponentials of what that gives are beyond every type."""
+    names = ("X", "scale", "B", "input_mean", "input_var")
+    nodes = [
+        Node("BatchNormalization", dict(zip(names, ("p0", *["p1"] * 4))), ["n", "u", "v"], {"training_mode": 1}),
+        Node("ReduceLogSumExp", {"data": "n"}, ["s"], {"keepdims": 0}),
+        Node("Neg", {"X": "v"}, ["y"], {}),
+    ]
+    attrs = {"program": Graph([], nodes, ["s", "y"], {}), "pattern": "overwritten"}
+    values = [np.array([0.0, 300, 10, 500]), np.ones(1)]
+    args = [Arg(F32, shape, values=x.tolist()) for shape, x in zip([(1, 1, 4), (1,)], values)]
+    inst = Instance("onnx-graphs", "small", 1, 28, attrs, {"inputs": args}, 2)
+    case = fill(registry.version_of(inst), inst)
+    r = verdict("onnxruntime", case, lambda x: x * x.dtype.type(by) if x.shape == (1,) else x)
+    assert np.isinf(np.asarray((r.outcome.outputs or [0])[0]))
+    assert (r.verdict, r.known) == (told, "ort-graph-batchnorm-operands-overwritten" if told is Verdict.KNOWN else None)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.cases.case import Case
-from harness.declare import Expected, registry
-from harness.ledger.defect_models import Given
+from harness.declare import Expected
+from harness.ledger.defect_models import Given, Inside, Otherwise
 from harness.tolerance import ulp
 
 Outputs = list[Any] | None
@@ -41,42 +40,30 @@ def _room(e: Expected) -> np.ndarray:
     return np.broadcast_to(8 * (bound + ulp(e.value.astype(np.float64), e.dtype)), e.value.shape)
 
 
-def _overwritten(g: Given, late: bool) -> Outputs:
+def _overwritten(g: Given, late: bool) -> Inside:
     """late: do the other nodes read such a tensor after it was overwritten?"""
-    dialect, graph, inputs = g.case.version.dialect, g.inst.attrs["program"], list(g.arrays["inputs"])
-    program = dialect.unfold(g.inst, g.arrays)
-    scope, given, off = dict(program.values), dict[str, Any](), dict[str, Any]()
-    for k, names in enumerate(program.names):
-        inst = program.node(k, scope)
-        case = Case(registry.version_of(inst), inst, 0)
-        if not case.expected:
+    graph = g.inst.attrs["program"]
+
+    def node(k: int, one: Given) -> Otherwise | None:
+        if one.inst.op != "BatchNormalization" or not one.inst.attrs.get("training_mode") or one.inst.outs != 3:
             return None
-        row = case.expected[0]
-        if inst.op == "BatchNormalization" and inst.attrs.get("training_mode") and inst.outs == 3:
-            row = _normalised(Given(case, 0), (names[1] in program.outputs, names[2] in program.outputs))
-            for n, e in zip(names, row):
-                given[n], off[n] = e.value, _room(e)
-            for slot, i in (("input_mean", 1), ("input_var", 2)):
-                name = graph.nodes[k].inputs[slot]
-                if not late or names[i] in program.outputs:
-                    continue
-                if name[0] == "p" and name[1:].isdigit():
-                    inputs[int(name[1:])] = row[i].value.astype(inputs[int(name[1:])].dtype)
-                else:
-                    given[name] = row[i].value.astype(scope[name].dtype)
-        scope.update(zip(names, [e.value for e in row]))
-    if not given:
-        return None
-    expected: list[Any] = dialect.unfold(g.inst, {"inputs": inputs}).expected(given, off)
-    return expected
+        made, over = graph.nodes[k], dict[str, np.ndarray]()
+        kept = (made.outputs[1] in graph.outputs, made.outputs[2] in graph.outputs)
+        row = _normalised(one, kept)
+        for slot, e, shown in zip(("input_mean", "input_var"), row[1:], kept):
+            if late and not shown:
+                over[made.inputs[slot]] = e.value.astype(one[slot].dtype)
+        return Otherwise([(e.value, _room(e)) for e in row], over)
+
+    return Inside(node)
 
 
-def ort_statistics_over_operands(g: Given) -> Outputs:
+def ort_statistics_over_operands(g: Given) -> Inside:
     """BatchNormalization in training, its statistics no outputs of the model: they are written over its operands."""
     return _overwritten(g, False)
 
 
-def ort_statistics_over_values(g: Given) -> Outputs:
+def ort_statistics_over_values(g: Given) -> Inside:
     """The same, and other nodes that have one of these operands read it afterwards."""
     return _overwritten(g, True)
 
