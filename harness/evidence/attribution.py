@@ -71,6 +71,9 @@ class Attribution:
                 return self._inside(result, info) if told is result else told
         except OpconformError:  # a node that the reference declines on what came before it
             return result
+        except Exception as e:  # our own defect: no verdict, said aloud
+            failed = Outcome(Status.HARNESS_ERROR, result.outcome.outputs, "judge", f"nodes: {type(e).__name__}: {e}")
+            return replace(result, verdict=Verdict.UNKNOWN, outcome=failed, judgement=None)
 
     def _inside(self, result: Result, info: BackendInfo) -> Result:
         """The verdict on a wrong program of which a listed difference says what some nodes give in it: the others are
@@ -230,7 +233,8 @@ class Attribution:
         entry = self.ledger.by_id.get(got.known or "")
         for n, b in zip(names, entry.room(got, info) if entry is not None else ()):
             if b is not None and np.shape(b) == np.shape(nodes.given[n]):
-                nodes.off[n] = np.maximum(nodes.off.get(n, 0.0), b)
+                own = nodes.off.get(n)  # of the right answer, which may have another shape
+                nodes.off[n] = b if own is None or np.shape(own) != np.shape(b) else np.maximum(own, b)
 
     def _settle(self, program: Unfolded, result: Result, nodes: Nodes, info: BackendInfo) -> Result:
         if nodes.end is not None:

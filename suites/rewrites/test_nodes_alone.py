@@ -121,6 +121,33 @@ def test_a_refusal_that_no_node_shares_is_wrong() -> None:
         assert Attribution(lambda _: h, ledger)(result, h.info).verdict is Verdict.WRONGLY_REJECTED
 
 
+def test_a_listed_answer_may_have_another_shape_than_the_right_one() -> None:
+    """onnx.reference forgets the dilation of a window where the padding is automatic."""
+    pool = {"auto_pad": "VALID", "dilations": [2], "kernel_shape": [3], "p": 3}
+    nodes = [
+        Node("LpPool", {"X": "p0"}, ["l"], pool),
+        Node("Transpose", {"data": "l"}, ["t"], {"perm": [0, 2, 1]}),
+        Node("Sqrt", {"X": "t"}, ["y"], {}),
+    ]
+    x = Arg(F32, (1, 1, 7), values=[1.0, 2, 3, 5, 7, 11, 13])
+    attrs = {"program": Graph([], nodes, ["y"], {}), "pattern": "pooled"}
+    inst = Instance("onnx-graphs", "small", 1, 22, attrs, {"inputs": [x]}, 1)
+    r = verdict("onnx-reference", fill(registry.version_of(inst), inst))
+    assert (r.verdict, r.known) == (Verdict.KNOWN, "oref-pool-explicit")
+
+
+def test_a_defect_of_ours_in_the_search_for_a_cause_is_no_verdict_and_ends_no_run() -> None:
+    def handle(name: str) -> Any:
+        raise ValueError("shapes")
+
+    case = gelu(F64)
+    with running("onnx-reference") as h:
+        wrong = Result(case, h.name, Verdict.MISMATCH, Outcome(Status.VALUE, [np.zeros(3)]))
+        told = Attribution(handle)(wrong, h.info)
+    assert (told.verdict, told.outcome.status) == (Verdict.UNKNOWN, Status.HARNESS_ERROR)
+    assert told.outcome.message == "nodes: ValueError: shapes"
+
+
 def scattered(spoiled: bool) -> Verdict:
     """GlobalMaxPool of onnx.reference drops the spatial axis; ScatterND then gets what it does not take."""
     nodes = [
