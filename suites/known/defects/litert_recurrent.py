@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import I8, I16, int_range
 from harness.ledger.defect_models import Given, Near, Such
-from suites.semantics.quantised.fixed import real
-from suites.semantics.tensorflow_recurrent import ACTIVATIONS
+from suites.semantics.quantised.fixed import away, centred, real
+from suites.semantics.quantised.output import finish
+from suites.semantics.tensorflow_recurrent import ACTIVATIONS, newest
 
 Outputs = list[Any] | None
 _HIGHEST = float(np.finfo(np.float32).max)
@@ -99,3 +101,32 @@ def _followed(g: Given, aux: Any, direction: int, y: np.ndarray) -> np.ndarray:
 
 def _weights(g: Given, slot: str) -> np.ndarray:
     return np.asarray(real(g[slot], g.inst.tensor(slot).quantised), np.float64)
+
+
+def filters_summed_in_32_bits(g: Given) -> Outputs:
+    """Sums of the memory with the time weights wrap at 32 bits; then the result saturates, with no activation applied.
+
+    A place of the memory whose rounding is nearly a tie may be a step off.  Where such a step decides whether the sum
+    wraps, any value may stand."""
+    quants = {s: g.inst.tensor(s).quantised for s in ("input", "feature_weights", "time_weights", "activation_state")}
+    scale = {s: q["scale"][0] for s, q in quants.items()}
+    out, rank = g.attr("@outputs")[0]["quant"], g.attr("rank")
+    seen = centred(g["input"], quants["input"]) @ centred(g["feature_weights"], quants["feature_weights"]).T
+    steps = seen * (scale["input"] * scale["feature_weights"] / scale["activation_state"])
+    memory = np.clip(away(steps), *int_range(I16))
+    loose = np.abs(np.abs(steps - np.trunc(steps)) - 0.5) < 2.0**-14
+    weights = newest(centred(g["time_weights"], quants["time_weights"]), g.attr("@calls", 1)).sum(-1)
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        return values.reshape(len(values), -1, rank).sum(-1).astype(np.int64)
+
+    bias = g["input_gate_bias"]
+    total = summed(memory * weights) + (0 if bias is None else bias)
+    off = summed(loose * np.abs(weights))
+    if not (np.abs(total + 0.5) > 2.0**31 - off).any():
+        return None
+    wrapped = (total + 2**31) % 2**32 - 2**31
+    ratio = scale["activation_state"] * scale["time_weights"] / out["scale"][0]
+    edge = np.abs(wrapped + 0.5) > 2.0**31 - 1 - off
+    given = finish(wrapped * ratio + out["zero_point"][0], out, I8)
+    return [Near(given, np.where(edge & (off > 0), np.inf, 1 + np.ceil(off * ratio)))]

@@ -155,3 +155,10 @@ def rank_of_the_other_operand(g: Given) -> Outputs:
         return a.reshape(due.value.shape)
 
     return [Turned(due, whole, due.value.reshape(min(shapes, key=len)))] if shapes else None
+
+
+def small_terms_lost(g: Given) -> Outputs:
+    """The exponential is 2**n + (2**n * t) * p.  Where 2**n * t is below the smallest normal number it counts as zero.
+    p is at most 1.2 for t up to ln 2 / 2."""
+    x, due = g["x"], g.expected[0].value
+    return [Near(due, np.where((x < -70) & (x > -88), 1.2 * 2.0**-126, 0))]
