@@ -95,3 +95,25 @@ def as_one_function(g: Given) -> Outputs:
     """The function that the ops spell out, as one op."""
     edit = _any if g.inst.op == "default_pipeline" else _FUNCTIONS.get(g.inst.op)
     return None if edit is None else after(g, edit)
+
+
+_REMOVED = ("identity", "cast", "transpose", "reshape", "squeeze", "expand_dims")  # alone, or in pairs that cancel
+
+
+def gelu_of_an_input(g: Given) -> bool:
+    """Is what erf and add give multiplied by an input of the program?"""
+    program, behind = g.attr("program"), set[str]()
+    makers = {o: n for n in program.nodes for o in n.outputs}
+
+    def given(name: Any) -> bool:
+        while name in makers and makers[name].op in _REMOVED:
+            name = makers[name].inputs.get("x")
+        return isinstance(name, str) and name not in makers and name not in program.consts
+
+    for node in program.nodes:
+        used = [x for x in node.inputs.values() if isinstance(x, str)]
+        if node.op == "erf" or (node.op in ("add", *_REMOVED) and behind.intersection(used)):
+            behind.update(node.outputs)
+        elif node.op == "mul" and behind.intersection(used) and any(given(x) for x in used):
+            return True
+    return False
