@@ -217,16 +217,51 @@ def _turned(e: Edit) -> Iterator[Any]:
         yield
 
 
+_VIEWS = ("identity", "transpose", "reshape", "squeeze", "expand_dims")  # of a constant: the same memory
+
+
+def _of_one_memory(e: Edit, name: str) -> frozenset[str]:
+    """The constants that share the memory of one of them."""
+    found, size = {name}, 0
+    while size < len(found):
+        size = len(found)
+        for node in e.g.attr("program").nodes:
+            same = {node.value("x"), *node.outputs} if node.op in _VIEWS else set()
+            if found & same and same <= e.p.consts.keys():
+                found |= same
+    return frozenset(found)
+
+
+def _along_channels(conv: Node, e: Edit, c: np.ndarray) -> bool:
+    """Has a constant elements of channels alone, or one element that is no scalar?"""
+    rank = len(e.shape(conv.value("x")))
+    batch = c.ndim == rank and c.shape[0] != 1
+    return bool(c.ndim and np.squeeze(c).ndim < 2 and not batch and np.prod(c.shape[-(rank - 2) :]) == 1)
+
+
 def _negation(e: Edit) -> Iterator[Any]:
-    """A constant that is taken from a convolution has its sign changed in place; the fusion may be given up then."""
+    """A constant that is taken from a convolution has its sign changed in place, each time; the fusion may be given up
+    then, and others may use the constant."""
+    signs = dict[frozenset[str], int]()
     for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
         node = e.follower(conv, "sub")
         c = e.const(node, "y") if node is not None else None
-        if node is None or c is None or "bias" not in conv.inputs:
+        if node is None or c is None or not _along_channels(conv, e, c):
             continue
+        memory = _of_one_memory(e, node.value("y"))
+        sign = signs.get(memory, 1)
+        signs[memory] = -sign
         bias, places = e.const(conv, "bias"), np.squeeze(c)
-        if bias is None or (places.ndim == 1 and places.size not in (1, bias.size)):
-            e.p.consts[node.value("y")] = -c
+        if "bias" in conv.inputs:
+            given_up = bias is None or (places.ndim == 1 and places.size not in (1, bias.size))
+        else:
+            given_up = c.size == 1 and e.const(conv, "weight") is None
+        if not given_up:
+            node.inputs["y"] = e.put(sign * c)
+    for memory in (m for m, sign in signs.items() if sign < 0):
+        for name in memory:
+            e.p.consts[name] = -e.p.consts[name]
+        if any(e.users(n) or n in e.p.outputs for n in memory):
             yield
 
 
@@ -256,7 +291,7 @@ def _kept_axes(e: Edit) -> Iterator[Any]:
 
 
 def negated_in_place(g: Given) -> Outputs:
-    """A constant of the other sign, taken from a convolution whose bias comes at run time."""
+    """A constant of the other sign: taken from a convolution whose bias comes at run time, or used elsewhere too."""
     return after(g, _negation)
 
 
@@ -337,3 +372,10 @@ def merged(g: Given) -> Outputs:
     meets every product."""
     edit = _MERGES.get(g.inst.op)
     return None if edit is None else after(g, lambda e: edit(e) if _special(e) else iter(()))
+
+
+def select_wider_than_its_operands(g: Given) -> bool:
+    """Is the result of a select wider than its operands a and b are together?"""
+    e = Edit(g)
+    both = [(n, [e.shape(n.value(k)) for k in ("a", "b")]) for n in e.p.nodes if n.op == "select"]
+    return any(e.shape(n.outputs[0]) != np.broadcast_shapes(*shapes) for n, shapes in both)

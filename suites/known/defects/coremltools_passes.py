@@ -76,13 +76,15 @@ def duplicates_removed(g: Given) -> Outputs:
     return _changed(g, edit, True)
 
 
+_Narrow = type[np.int16] | type[np.uint16]
 _OF_16_BITS = ("gather", "gather_along_axis", "gather_nd", "squeeze", "topk")
 
 
-def _narrowed(p: Graph, scope: dict[str, Any]) -> dict[tuple[int, str], type[np.integer[Any]]]:
+def _narrowed(p: Graph, scope: dict[str, Any]) -> dict[tuple[int, str], _Narrow]:
     """The operands, by node and slot, that only a run brings, and the type of 16 bits that each is cast to: that of the
     operand looked at before, unless a cast tells."""
-    out, to = dict[tuple[int, str], type[np.integer[Any]]](), np.int16
+    out = dict[tuple[int, str], _Narrow]()
+    to: _Narrow = np.int16
     for k, node in enumerate(p.nodes):
         for slot, name in node.inputs.items() if node.op in _OF_16_BITS else ():
             value = scope.get(name) if isinstance(name, str) else None
