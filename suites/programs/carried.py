@@ -118,7 +118,8 @@ def _off(x: Any, error: Any, sign: Any) -> Any:
     if error is None or not isinstance(x, np.ndarray) or np.shape(error) != x.shape:
         return x
     if of(x).kind == "f":
-        return (x.astype(np.float64) + ROOM * error * sign).astype(x.dtype)
+        moved = x.astype(np.float64) + ROOM * error * sign
+        return np.where(np.isinf(error), error * sign, moved).astype(x.dtype)  # NaN, too, may be anything then
     low, high = int_range(of(x))
     return np.clip(x.astype(np.float64) + np.ceil(error) * sign, low, high).astype(x.dtype)
 

@@ -209,3 +209,33 @@ def test_what_follows_from_a_listed_difference_of_the_program_is_asked_of_the_no
     r = verdict("onnxruntime", case, lambda x: x * x.dtype.type(by) if x.shape == (1,) else x)
     assert np.isinf(np.asarray((r.outcome.outputs or [0])[0]))
     assert (r.verdict, r.known) == (told, "ort-graph-batchnorm-operands-overwritten" if told is Verdict.KNOWN else None)
+
+
+def test_a_subnormal_scale_loses_digits_where_it_is_divided_first() -> None:
+    per = [0.0, 2.0**-149]
+    args: dict[str, Any] = {n: Arg(F32, (2,), values=per) for n in ("scale", "B", "mean", "var")}
+    args["X"] = Arg(F32, (1, 2, 1), values=[0.0, 17.984403610229492])
+    inst = Instance("onnx", "BatchNormalization", 7, 7, {}, args, 1)
+    r = verdict("onnxruntime", fill(registry.version_of(inst), inst))
+    assert (r.verdict, r.known) == (Verdict.KNOWN, "ort-batchnorm-scale-overflows")
+
+
+def test_a_listed_sum_beyond_the_type_depends_on_its_order() -> None:
+    """onnx.reference normalises by the batch: a convolution gives it axes in another order than that of the memory."""
+    names = ("X", "scale", "B", "mean", "var")
+    nodes = [
+        Node("Transpose", {"data": "p0"}, ["t"], {"perm": [0, 2, 1]}),
+        Node("BatchNormalization", dict(zip(names, ("t", *"sbuv"))), ["y"], {}),
+    ]
+    ones = {n: np.ones(2, np.float32) for n in "sbuv"}
+    huge = np.array([[3e38, 1], [-3e38, 2], [3e38, 3], [-3e38, 4]]).reshape(1, 4, 2)
+    case = program("conv_batchnorm", nodes, ones, F32, huge, opset=13)
+    spoilt = {
+        k: verdict("onnx-reference", case, f)
+        for k, f in {
+            "nan": lambda y: np.where(np.arange(2)[:, None] == 0, np.float32(np.nan), y),
+            "other": lambda y: np.where(np.arange(2)[:, None] == 1, np.float32(7), y),
+        }.items()
+    }
+    assert spoilt["nan"].verdict is Verdict.KNOWN
+    assert spoilt["other"].verdict is Verdict.MISMATCH

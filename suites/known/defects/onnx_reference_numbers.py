@@ -144,13 +144,15 @@ def _batch_rows(g: Given) -> tuple[Any, ...]:
 def normalised_by_other_statistics(g: Given) -> list[Near]:
     """BatchNormalization: the deviation is computed in the type of the variance, at least f32; the product with the
     scale, in the type of X, may overflow before it is divided; version 9 normalises by what running statistics would be
-    after the batch."""
+    after the batch, where a sum beyond the type may be infinite or NaN: its order is that of the memory."""
     x, scale, bias, mean, var, epsilon = _batch_rows(g)
     first = scale * (x - mean)
     wide, scale, bias, mean, deviation = (v.astype(np.float64) for v in (x, scale, bias, mean, np.sqrt(var + epsilon)))
     size = np.abs(scale) * (np.abs(wide) + np.abs(mean)) / deviation + np.abs(bias)
     y = np.where(np.isfinite(first), scale * (wide - mean), first) / deviation + bias
-    return [Near(y, size * 16 * ml_dtypes.finfo(x.dtype).eps)]
+    sums = np.abs(wide).sum(tuple(a for a in range(x.ndim) if a != 1), keepdims=True)
+    beyond = (g.inst.version == 9) & np.isfinite(sums) & (sums >= float(ml_dtypes.finfo(x.dtype).max) / 2)
+    return [Near(y, np.where(beyond, np.inf, size * 16 * ml_dtypes.finfo(x.dtype).eps))]
 
 
 def trained_in_the_type(g: Given) -> list[Any]:

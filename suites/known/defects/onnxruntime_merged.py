@@ -337,7 +337,7 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
 
 
 def ort_scale_over_the_deviation(g: Given) -> Outputs:
-    """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
+    """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow, or be a subnormal number."""
     x = g["X"]
     if x.dtype != np.float32 or g.attr("training_mode", 0):
         return None
@@ -345,6 +345,7 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     scale, bias, mean = (g[n].astype(np.float32) for n in names)
     var = g["input_var" if "input_var" in g.arrays else "var"].astype(np.float32)
     along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
+    along = along if scale.ndim == 1 else (1, *scale.shape)
     with np.errstate(all="ignore"):
         by = (np.float32(1) / np.sqrt(var + np.float32(g.attr("epsilon", 1e-5)))) * scale
         y = x * by.reshape(along) + (bias - mean * by).reshape(along)
