@@ -11,7 +11,21 @@ import numpy as np
 
 from harness.core.dtypes import of
 from harness.core.errors import RuleError
-from harness.declare import Any, Array, Axis, Int, Integer, Ints, Num, composed, exact, semantics
+from harness.core.quiet import quiet
+from harness.declare import (
+    Any,
+    Array,
+    Axis,
+    Int,
+    Integer,
+    Ints,
+    Num,
+    composed,
+    exact,
+    of_result,
+    semantics,
+    underspecified,
+)
 
 
 def _wide(x: np.ndarray) -> np.ndarray:
@@ -106,7 +120,42 @@ def _check_offset(x: np.ndarray, scale: np.ndarray, offset: np.ndarray | None) -
         raise RuleError("offset-type", f"{of(offset)} for data of {of(x)}")
 
 
-@semantics(error=composed(_product), source="MIL constexpr_blockwise_shift_scale iOS18")
+def _blocks_product(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """scale * (data - offset): data and offset, the difference and the product each rounded once"""
+    with quiet:
+        lost = {n: np.abs(v - v.astype(ctx.out.np)) for n in ("x", "offset") if (v := ctx.inputs.get(n)) is not None}
+    lost = {n: np.where(np.isfinite(v), v, 0.0) for n, v in lost.items()}
+    bound = np.asarray(_product(ctx))
+    if not any(v.any() for v in lost.values()):
+        return bound
+    if "offset" in lost:
+        lost["offset"] = -lost["offset"]
+    return np.asarray(bound + 2.0 * ctx.reevaluate(scale=np.abs(ctx.inputs["scale"]), **lost))
+
+
+def _beyond(inputs: dict[str, np.ndarray], params: dict[str, object]) -> str | None:
+    """Data, an offset or their difference beyond the type of the result, the only one that the text names."""
+    x, scale, offset = inputs["x"], inputs["scale"], inputs.get("offset")
+    if of(x).kind != "f" and (offset is None or of(offset).kind != "f"):
+        return None
+    dense, mask = x, inputs.get("mask")
+    if mask is not None:
+        dense = np.zeros(mask.shape, x.dtype)
+        dense[mask.astype(np.bool_)] = x
+    with quiet:
+        by = spread(scale, dense.shape)
+        less = np.zeros_like(by) if offset is None else spread(offset, dense.shape)
+        wide = _wide(dense) - _wide(less)
+        narrow = dense.astype(by.dtype) - less.astype(by.dtype)
+        kept = wide.astype(by.dtype)
+        hit = np.isfinite(wide) & np.isfinite(by) & (np.isinf(kept) | ~np.isfinite(narrow))
+        readings = [_wide(by * v) for v in (narrow, kept)]
+    where = (hit, *readings) if mask is None else tuple(v[mask.astype(np.bool_)] for v in (hit, *readings))
+    at = where[0] if mask is None else of_result(1, where[0])
+    return underspecified("data, an offset or their difference beyond the type of the result", at, *where[1:])
+
+
+@semantics(error=composed(_blocks_product), ambiguous=_beyond, source="MIL constexpr_blockwise_shift_scale iOS18")
 def blockwise_shift_scale(
     x: Num[Array, "*d"], scale: Num[Array, "*s"], offset: Num[Array, "*s"] | None = None
 ) -> Num[Array, "*d"]:
@@ -159,7 +208,11 @@ def lut_to_sparse(
     return grown, dense[grown.astype(np.bool_)]
 
 
-@semantics(error=(exact(), composed(_product)), source="MIL constexpr_sparse_blockwise_shift_scale iOS18")
+@semantics(
+    error=(exact(), composed(_blocks_product)),
+    ambiguous=_beyond,
+    source="MIL constexpr_sparse_blockwise_shift_scale iOS18",
+)
 def sparse_blockwise(
     mask: Int[Array, "*d"], x: Num[Array, "n"], scale: Num[Array, "*s"], offset: Num[Array, "*s"] | None = None
 ) -> tuple[Array, Array]:
