@@ -12,7 +12,9 @@ from harness.cases.case import Case, draw_case, fill
 from harness.core.dtypes import I32
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.declare import registry
 from harness.declare.invalid import draw_invalid, invalid_generators_of
+from harness.declare.op_version.nearby import takes
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import literal
@@ -148,7 +150,9 @@ def test_a_float_mask_has_the_type_of_the_query() -> None:
 @pytest.mark.parametrize("op", ["depth_to_space", "space_to_depth"])
 def test_a_block_is_greater_than_one(op: str) -> None:
     """ "Must be greater than 1": pixel_shuffle and pixel_unshuffle do not say so."""
-    assert {i.attrs["block_size"] for i in drawn(f"{op}/ios15")} == {2, 3, 4}
+    blocks = {i.attrs["block_size"] for i in drawn(f"{op}/ios15")}
+    assert blocks >= {2, 3, 4}
+    assert min(blocks) == 2
     c = case(op, "ios15", {"x": ("f32", [1, 1, 1, 1], [1.0])}, block_size=1)
     assert c.expected is None
     assert "block-above-one" in c.problem
@@ -436,3 +440,27 @@ def test_what_a_page_forbids_is_drawn_and_refused(key: str, rules: set[str]) -> 
         c = fill(v, inst)
         assert c.expected is None, rule
         assert rule in c.problem or rule == "shapes-agree"
+
+
+def test_a_pad_at_run_time_names_all_axes() -> None:
+    """MIL iOS15 pad: "If pad is not a constant, it must be a vector of length 2 * rank(x)"."""
+    pad = {"dtype": "i32", "shape": [2], "values": [1, 1]}
+    form: dict[str, Any] = {"format": 1, "dialect": "mil", "op": "pad", "version": "ios15", "opset": "ios15"}
+
+    def drawn(rank: int, const: bool) -> Instance:
+        x = {"dtype": "f32", "shape": [2] * rank, "recipe": "small", "seed": 1}
+        return Instance.from_json({**form, "attrs": {}, "args": {"x": x, "pad": {**pad, "const": const}}, "outs": 1})
+
+    for rank, const in ((1, False), (1, True), (2, True)):
+        inst = drawn(rank, const)
+        assert takes(registry.version_of(inst), inst)
+    assert not takes(registry.version_of(drawn(2, False)), drawn(2, False))
+
+
+def test_an_axis_that_squeeze_names_twice_is_not_drawn() -> None:
+    """MIL iOS15 squeeze: "Axes to squeeze out" says nothing of one that is named twice, and longer than 1."""
+    x = {"dtype": "f32", "shape": [3, 1], "recipe": "small", "seed": 1}
+    form: dict[str, Any] = {"format": 1, "dialect": "mil", "op": "squeeze", "version": "ios17", "opset": "ios17"}
+    for axes, valid in (([0], True), ([0, 1], True), ([0, 0], False), ([0, -2], False)):
+        inst = Instance.from_json({**form, "attrs": {"axes": axes}, "args": {"x": x}, "outs": 1})
+        assert takes(registry.version_of(inst), inst) == valid

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, I32, int_range
-from harness.core.errors import UsageError, reading
+from harness.core.errors import RuleError, UsageError, reading
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpVersion, Slot, T
+from harness.declare.codec import Call
 from harness.declare.interpreter import Watch, fed, run_graph
 from suites.mil import builder, edges, notation, parse, running
 
@@ -98,6 +99,15 @@ class Mil(Dialect):
         if drawn is not None and drawn.kind == "c":
             return False
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
+
+    def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
+        """ "If pad is not a constant, it must be a vector of length 2 * rank(x)" (pad): the arrays do not tell."""
+        if inst.op == "pad":
+            match inst.args.get("x"), inst.args.get("pad"):
+                case Arg() as x, Arg(const=False) as pad if pad.shape != (2 * len(x.shape),):
+                    why = f"pad of {list(pad.shape)} at run time, x of rank {len(x.shape)}"
+                    raise RuleError("pairs-of-all-axes", why)
+        return super().call_of(inst, arrays, version)
 
     def keeps(self, version: OpVersion) -> tuple[str, ...]:
         return edges.keeps(version.schema)

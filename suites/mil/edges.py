@@ -17,6 +17,7 @@ _TRANSFORMS = (
 KEEPS: dict[str, tuple[str, ...]] = {
     # "the second last dim indicate number of palettes (2**nbits)", where indices are of type uint{nbits}
     "constexpr_lut_to_dense": ("indices", "lut"),
+    "constexpr_lut_to_sparse": ("indices_nonzero_data", "lut"),
     # "ceil_mode must be False when pad_type==same"
     **dict.fromkeys(("avg_pool", "max_pool", "l2_pool"), ("ceil_mode", "pad_type")),
     # "a tensor of the probabilities", which nothing can be drawn from where there are none; mode: "logits", "probs"

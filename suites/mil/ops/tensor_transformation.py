@@ -140,12 +140,13 @@ op(
 
 
 def _axes_of(call: Call) -> Any:
-    """Named axes longer than 1 are kept, as PyTorch does."""
+    """Named axes longer than 1 are kept, as PyTorch does.  Of one that is named twice the text says nothing."""
     axes, x = ints(call, "axes"), call.inputs["x"]
     if axes is None:
         return None
     for a in axes:
         need(-x.ndim <= a < x.ndim, "axes-in-range", f"{axes} for rank {x.ndim}")
+    need(len({a % x.ndim for a in axes}) == len(axes), "axes-distinct", f"{axes} for rank {x.ndim}")
     return tuple(a for a in axes if x.shape[a] == 1)
 
 
