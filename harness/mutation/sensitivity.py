@@ -130,9 +130,10 @@ def measure(
     for v in versions:
         fmt = v.dialect.format
         behind = [p for p in backends if fmt in (p.formats or (fmt,)) and ledger.excuses(v.key, p)]
+        met: set[str] = set()
         for typed, name in by_type(v):
             with quiet:
-                out.sights += _one(v, typed, name, chosen, seed, instances, least, ledger, behind)
+                out.sights += _one(v, typed, name, chosen, seed, instances, least, ledger, behind, met)
         if progress is not None:
             progress(v, out)
     return out
@@ -160,15 +161,18 @@ def _one(
     least: int,
     ledger: Ledger,
     behind: list[BackendInfo],
+    met: set[str],
 ) -> list[Sight]:
+    """met: instances of other types, which are left out: a program is the same under every type that it is asked in."""
     sights = {n: Sight(v.key, dtype, n) for n in faults}
-    open_ = set(faults)
+    open_, drawn = set(faults), set()
     for i in range(instances):
         if i >= least and not any(sights[n].shown for n in open_):
             break
         case = draw_case(typed, v.opsets[-1 - i % min(2, len(v.opsets))], seed, i, 1, invalid=False)
-        if case.problem or case.expected is None or case.ambiguous is not None:
+        if case.problem or case.expected is None or case.ambiguous is not None or case.inst.id in met:
             continue
+        drawn.add(case.inst.id)
         context = FaultContext(case)
         for n in sorted(open_):
             outputs = faults[n](context)
@@ -184,6 +188,7 @@ def _one(
                 _listed(s, case, p, outputs, ledger)
             if not s.open:
                 open_.discard(n)
+    met |= drawn
     return list(sights.values())
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from harness.backends import registry as backends
+from harness.core.dtypes import F32
+from harness.core.instance import Graph, Node
+from harness.declare import T
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.passes import ABSENT, dialect
+from suites.passes.validity import _complex
+from suites.programs.respell import View
 
 PASSES = sorted({v.op for v in dialect.versions.values()})
 
@@ -101,3 +109,15 @@ def test_a_scaled_constant_is_rounded_once_more() -> None:
     plain, merged = (dialect.language.bounds(call, merges=m) for m in (False, True))
     assert all(np.all(m >= p) for p, m in zip(plain, merged))
     assert any(np.any(m > p) for p, m in zip(plain, merged))
+
+
+@pytest.mark.parametrize(
+    ("symbols", "right"), [({}, True), ({"p0": ["n2"]}, False), ({"p0": ["n2"], "p1": ["n2"]}, False)]
+)
+def test_a_constant_part_of_a_complex_number_has_no_open_extent_beside_it(
+    symbols: dict[str, list[str]], right: bool
+) -> None:
+    node = Node("complex", {"real_data": "k", "imag_data": "p0"}, ["c"], {})
+    g = Graph([], [node], ["c"], {"k": np.zeros(2, np.float32)}, {"symbols": symbols})
+    inputs = [T((2,), dtype=F32) for _ in ("p0", *([] if "p1" not in symbols else ["p1"]))]
+    assert _complex(cast(View, SimpleNamespace(g=g, inputs=inputs)), node) is right

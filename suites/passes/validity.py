@@ -45,9 +45,13 @@ def _reshape(v: View, node: Node) -> bool:
 
 
 def _complex(v: View, node: Node) -> bool:
-    """complex: real_data and imag_data have one shape, which a type check proves of equal symbols only."""
+    """complex: real_data and imag_data have one shape, which a type check proves of equal symbols only; a constant has
+    none."""
     symbols = v.g.meta.get("symbols", {})
-    return len({tuple(symbols.get(f"p{k}", [""] * len(t.shape))) for k, t in enumerate(v.inputs)}) <= 1
+    rows = {tuple(symbols.get(f"p{k}", [""] * len(t.shape))) for k, t in enumerate(v.inputs)}
+    given = (node.inputs.get(slot) for slot in ("real_data", "imag_data"))
+    rows |= {("",) * v.g.consts[n].ndim for n in given if isinstance(n, str) and n in v.g.consts}
+    return len(rows) <= 1
 
 
 def _while_loop(v: View, node: Node) -> bool:
