@@ -365,3 +365,63 @@ def test_a_range_without_end_has_a_reference() -> None:
     answers = [np.array([7, 9], np.uint8), np.float32(5), np.uint8(3)]
     got = Outcome(Status.VALUE, [np.asarray(a) for a in answers], "run")
     assert judge_case(case, BackendInfo("x"), [got]).verdict is Verdict.AMBIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ([2.0, 0.0], Verdict.AGREE),  # the beginning is cut
+        ([3e38, 2.0], Verdict.AMBIGUOUS),  # the end is cut, and 3e38 + 3e38 - 3e38 is summed exactly
+        ([np.inf, 2.0], Verdict.AMBIGUOUS),
+        ([np.nan, 2.0], Verdict.AMBIGUOUS),
+        ([3e38, np.inf], Verdict.MISMATCH),  # no reading overflows there
+        ([3e38, 1.0], Verdict.MISMATCH),
+    ],
+)
+def test_a_sum_that_overflows_in_one_reading_of_convtranspose_1_is_open(answer: list[float], verdict: Verdict) -> None:
+    """All sums of the first image are [3e38, 2, 0]; SAME cuts one of them at either end.  The second has an infinity."""
+    big, inf = 3e38, np.inf
+    args: dict[str, Operand] = {
+        "X": ("f32", [2, 3, 2], [big, 2.0, big, 0.0, -big, 0.0, inf, 1.0, 0.0, 0.0, 0.0, 0.0]),
+        "W": ("f32", [3, 1, 2], [1.0, 0.0] * 3),
+    }
+    got = np.array([[answer], [[np.nan, 0.0]]], np.float32)
+    assert _verdict("ConvTranspose", 1, {"auto_pad": "SAME_UPPER"}, args, got) is verdict
+
+
+@pytest.mark.parametrize("version", [1, 11])
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ([0.0, 5.0, 0.0, 0.0, 7.0, 0.0], Verdict.AGREE),  # -2 cells of padding: one more on either side
+        ([5.0, 0.0, 0.0, 7.0], Verdict.AMBIGUOUS),  # none
+        ([5.0, 0.0, 0.0, 7.0, 0.0, 0.0], Verdict.MISMATCH),  # none, but as many elements
+        ([7.0, 0.0, 0.0, 5.0], Verdict.MISMATCH),
+        ([5.0, 0.0, 0.0], Verdict.MISMATCH),
+    ],
+)
+def test_a_stride_above_the_window_of_convtranspose_pads_or_not(
+    version: int, answer: list[float], verdict: Verdict
+) -> None:
+    """3 * (2 - 1) + 1 elements are 2 fewer than 2 * 3: what SAME wants is no padding."""
+    args: dict[str, Operand] = {"X": ("f32", [1, 1, 2], [5.0, 7.0]), "W": ("f32", [1, 1, 1], [1.0])}
+    got = np.array([[answer]], np.float32)
+    assert _verdict("ConvTranspose", version, {"auto_pad": "SAME_LOWER", "strides": [3]}, args, got) is verdict
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ([0.0, 5.0, 0.0, 7.0, 0.0, 0.0], Verdict.AGREE),  # -3 cells, halved downwards: 1 and 2 more
+        ([0.0, 0.0, 5.0, 0.0, 7.0, 0.0], Verdict.AMBIGUOUS),  # halved towards 0
+        ([5.0, 0.0, 7.0, 0.0, 0.0, 0.0], Verdict.AMBIGUOUS),  # none
+        ([0.0, 0.0, 0.0, 5.0, 0.0, 7.0], Verdict.MISMATCH),
+        ([5.0, 0.0, 7.0], Verdict.MISMATCH),  # output_shape states the extent
+    ],
+)
+def test_an_output_shape_beyond_all_sums_is_padded_on_either_side_or_at_the_end(
+    answer: list[float], verdict: Verdict
+) -> None:
+    args: dict[str, Operand] = {"X": ("f32", [1, 1, 2], [5.0, 7.0]), "W": ("f32", [1, 1, 1], [1.0])}
+    got = np.array([[answer]], np.float32)
+    assert _verdict("ConvTranspose", 11, {"output_shape": [6], "strides": [2]}, args, got) is verdict

@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import I32, of
+from harness.core.dtypes import I32, float_max, of, smallest_subnormal
 from harness.core.errors import RuleError
 from harness.declare import (
     Choice,
@@ -22,12 +22,14 @@ from harness.declare import (
     accumulates,
     exact,
     first_of,
+    gathered,
+    other_shape,
     semantics,
     underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance import Context, unit
-from suites.semantics.bounds import overflows
+from suites.semantics.bounds import overflows, tamed
 from suites.semantics.drawing import choose, given, param, product
 from suites.semantics.linear import centred, largest
 from suites.semantics.window import (
@@ -311,27 +313,90 @@ def transposed_geometry(
     return strides, dilations, p, sizes
 
 
+Geometry = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def _geometry_of(inputs: dict[str, Object], params: dict[str, Object], upper_end: bool) -> Geometry:
+    names = ("strides", "dilations", "pads", "padding", "output_padding", "output_shape")
+    return transposed_geometry(
+        inputs["x"].shape[2:], inputs["w"].shape[2:], *(params[n] for n in names), upper_end=upper_end
+    )
+
+
+def _computes_padding(params: dict[str, Object]) -> bool:
+    return params["padding"].startswith("same") or bool(params.get("output_shape"))
+
+
 def _odd_halves(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """ConvTranspose-1 contradicts itself: the equations put the odd cell elsewhere than the attribute's text."""
-    x, w, p = inputs["x"], inputs["w"], params
-    if p.get("odd") != "upper_begin" or not (p["padding"].startswith("same") or p.get("output_shape")):
+    if params.get("odd") != "upper_begin" or not _computes_padding(params):
         return None
-    n = x.ndim - 2
-    more = (p["strides"], p["dilations"], p["pads"], p["padding"], p["output_padding"], p["output_shape"])
-    begin, end = (transposed_geometry(x.shape[2:], w.shape[2:], *more, at_end) for at_end in (False, True))
-    if all(a == b for a, b in zip(begin[2][:n], begin[2][n:])):
+    begin, end = (_geometry_of(inputs, params, at_end) for at_end in (False, True))
+    if _halves(begin) == _halves(end):
         return None
-
-    def result(g: Object, a: Array, f: Array, b: Array | None) -> Array:
-        return _rounded(native.conv_transpose(a, f, b, g[0], g[1], g[2], p["groups"], sizes=g[3]), x)
-
-    b = inputs.get("b")
-    terms = w.shape[0] // max(1, p["groups"]) * product(w.shape[2:]) + 8
-    sizes = [result(g, np.abs(x), np.abs(w), None if b is None else np.abs(b)) for g in (begin, end)]
-    finite = [np.where(np.isfinite(y), y, 0.0) for y in sizes]
-    within = terms * unit(of(x)) * np.maximum(*finite)
     why = "an odd total padding: equations and attribute text of ConvTranspose-1 disagree"
-    return underspecified(why, np.True_, *(result(g, x, w, b) for g in (begin, end)), within=within)
+    return _one_of(why, inputs, params, [begin, end])
+
+
+def negative_total(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A computed padding below 0, for dialects whose text speaks of cells that are added: it crops the other way by the
+    formula, whose quotient is rounded down or towards 0, or is none."""
+    if not _computes_padding(params):
+        return None
+    found: dict[Geometry, None] = {}
+    for end in (False, True) if params["odd"] == "upper_begin" else (True,):
+        st, di, pads, sizes = g = _geometry_of(inputs, params, end)
+        totals = [a + b for a, b in _halves(g)]
+        if min(totals, default=0) >= 0:
+            return None
+        extents = sizes if params.get("output_shape") else tuple(o + min(t, 0) for o, t in zip(sizes, totals))
+        for to_end in (None, False, True):
+            halves = [
+                (a, b) if t >= 0 else (0, 0) if to_end is None else split_total(t, "same_upper", to_end)
+                for t, (a, b) in zip(totals, _halves(g))
+            ]
+            laid = (*(a for a, _ in halves), *(b for _, b in halves))
+            found[st, di, laid, extents if to_end is None else sizes] = None
+        found[g] = None
+    why = "a stride above the window: negative padding by the formula, none by its text"
+    return _one_of(why, inputs, params, list(found))
+
+
+def _halves(g: Geometry) -> list[tuple[int, int]]:
+    """Padding before and after, of each axis."""
+    n = len(g[3])
+    return list(zip(g[2][:n], g[2][n:]))
+
+
+def _one_of(why: str, inputs: dict[str, Object], params: dict[str, Object], geometries: list[Geometry]) -> str | None:
+    """The transposed convolution of one geometry, for all elements alike or not.
+
+    Partial sums of any reading may leave the type in some order.  Such elements may be anything, as in ``Dot``."""
+    x, w, b = inputs["x"], inputs["w"], inputs.get("b")
+    due = _geometry_of(inputs, params, params["odd"] == "upper_end")[3]
+
+    def result(g: Geometry, a: Array, f: Array, c: Array | None) -> Array:
+        y = native.conv_transpose(a, f, c, g[0], g[1], g[2], params["groups"], sizes=g[3])
+        return np.asarray(y, np.float64)
+
+    terms = w.shape[0] // max(1, params["groups"]) * product(w.shape[2:]) + 8
+    slack = terms * unit(of(x))
+    calm = [None if v is None else np.abs(tamed(v)) for v in (x, w, b)]
+    found: list[str | None] = []
+    for shape in dict.fromkeys(g[3] for g in geometries):
+        of_shape = [g for g in geometries if g[3] == shape]
+        with np.errstate(all="ignore"):
+            size = np.max([result(g, *calm) for g in of_shape], axis=0)
+            over = ~(size * (1 + slack) < float_max(of(x)))
+            within = np.where(over, 0.0, slack * size) + terms * smallest_subnormal(of(x))
+        readings = [_rounded(result(g, x, w, b), x) for g in of_shape]
+        if shape == due:
+            found += [underspecified(why, np.True_, *readings, within=within), underspecified(why, over)]
+        elif over.any():
+            found.append(other_shape(why, 0, shapes=((*x.shape[:1], readings[0].shape[1], *shape),)))
+        else:
+            found.append(other_shape(why, 0, *readings, within=within))
+    return gathered(*found)
 
 
 def _the_conv_transpose() -> Semantics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Build, Call, Checks, Map, Slotted, Spelling
+from harness.declare import Build, Call, Checks, Map, Slotted, Spelling, gathered
 from suites.onnx import op
 from suites.semantics import conv as s
 
@@ -22,25 +22,10 @@ class Weight(Slotted):
             b.attrs["kernel_shape"] = list(value.shape[2:])
 
 
-def _negative(call: Call) -> str | None:
-    """SAME with a stride above the window wants a negative padding; the text speaks of cells that are added."""
+def _transposed(call: Call) -> str | None:
+    """Of the meaning; and whether a stride above the window wants a negative padding, or none."""
     tensors, p = call.version.decode(call)
-    x, w = tensors["x"], tensors["w"]
-    if p["padding"].startswith("same") or p.get("output_shape"):
-        *_, pads, _ = s.transposed_geometry(
-            x.shape[2:],
-            w.shape[2:],
-            p["strides"],
-            p["dilations"],
-            p["pads"],
-            p["padding"],
-            p["output_padding"],
-            p["output_shape"],
-            True,
-        )
-        if any(a + b < 0 for a, b in zip(pads[: x.ndim - 2], pads[x.ndim - 2 :])):
-            return "a stride above the window: negative padding by the formula, none by its text"
-    return s.conv_transpose.underspecified(tensors, p)
+    return gathered(s.negative_total(tensors, p), s.conv_transpose.underspecified(tensors, p))
 
 
 def filters(slot: str) -> Checks:
@@ -56,6 +41,7 @@ op(
     s.conv_transpose,
     filters("W"),
     Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_begin"}, **_CONV),
+    Checks(ambiguous=_transposed),
     until=10,
 )
 op(
@@ -63,7 +49,7 @@ op(
     s.conv_transpose,
     filters("W"),
     Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_end"}, **_CONV),
-    Checks(ambiguous=_negative),
+    Checks(ambiguous=_transposed),
     since=11,
 )
 op(
