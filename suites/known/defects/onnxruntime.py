@@ -217,7 +217,10 @@ def forward_activations(g: Given) -> list[Any] | None:
 
 def no_step_ends_in_0(g: Given) -> list[Any] | None:
     """Last states of a sequence of no steps are 0."""
-    some = g["sequence_lens"].reshape((-1, 1, 1) if g.attr("layout", 0) else (-1, 1)) > 0
+    steps = g["sequence_lens"]
+    if steps is None:
+        steps = np.full(g["X"].shape[0 if g.attr("layout", 0) else 1], g["X"].shape[1 if g.attr("layout", 0) else 0])
+    some = steps.reshape((-1, 1, 1) if g.attr("layout", 0) else (-1, 1)) > 0
     return [
         g.expected[0],
         *(
@@ -225,6 +228,12 @@ def no_step_ends_in_0(g: Given) -> list[Any] | None:
             for e in g.expected[1:]
         ),
     ]
+
+
+def ort_cell_without_steps(g: Given) -> list[Any] | None:
+    """LSTM without steps and without sequence_lens: the last hidden state is 0, the last cell is never written."""
+    told = no_step_ends_in_0(g)
+    return None if told is None else [*told[:2], *(Near(e.value, np.inf) for e in told[2:])]
 
 
 def ort_recurrent(g: Given) -> list[Any] | None:
