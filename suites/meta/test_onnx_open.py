@@ -379,7 +379,7 @@ def test_a_range_without_end_has_a_reference() -> None:
     ],
 )
 def test_a_sum_that_overflows_in_one_reading_of_convtranspose_1_is_open(answer: list[float], verdict: Verdict) -> None:
-    """All sums of the first image are [3e38, 2, 0]; SAME cuts one of them at either end.  The second has an infinity."""
+    """All sums of the first image are [3e38, 2, 0], of which SAME cuts one; the second has an infinity."""
     big, inf = 3e38, np.inf
     args: dict[str, Operand] = {
         "X": ("f32", [2, 3, 2], [big, 2.0, big, 0.0, -big, 0.0, inf, 1.0, 0.0, 0.0, 0.0, 0.0]),

@@ -316,10 +316,17 @@ def transposed_geometry(
 Geometry = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def _geometry_of(inputs: dict[str, Object], params: dict[str, Object], upper_end: bool) -> Geometry:
-    names = ("strides", "dilations", "pads", "padding", "output_padding", "output_shape")
+def _geometry_of(inputs: dict[str, Object], p: dict[str, Object], upper_end: bool) -> Geometry:
     return transposed_geometry(
-        inputs["x"].shape[2:], inputs["w"].shape[2:], *(params[n] for n in names), upper_end=upper_end
+        inputs["x"].shape[2:],
+        inputs["w"].shape[2:],
+        p["strides"],
+        p["dilations"],
+        p["pads"],
+        p["padding"],
+        p["output_padding"],
+        p["output_shape"],
+        upper_end,
     )
 
 
@@ -345,7 +352,7 @@ def negative_total(inputs: dict[str, Object], params: dict[str, Object]) -> str 
         return None
     found: dict[Geometry, None] = {}
     for end in (False, True) if params["odd"] == "upper_begin" else (True,):
-        st, di, pads, sizes = g = _geometry_of(inputs, params, end)
+        st, di, _, sizes = g = _geometry_of(inputs, params, end)
         totals = [a + b for a, b in _halves(g)]
         if min(totals, default=0) >= 0:
             return None
@@ -381,7 +388,7 @@ def _one_of(why: str, inputs: dict[str, Object], params: dict[str, Object], geom
 
     terms = w.shape[0] // max(1, params["groups"]) * product(w.shape[2:]) + 8
     slack = terms * unit(of(x))
-    calm = [None if v is None else np.abs(tamed(v)) for v in (x, w, b)]
+    calm = np.abs(tamed(x)), np.abs(tamed(w)), None if b is None else np.abs(tamed(b))
     found: list[str | None] = []
     for shape in dict.fromkeys(g[3] for g in geometries):
         of_shape = [g for g in geometries if g[3] == shape]

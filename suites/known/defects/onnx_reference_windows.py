@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.core.dtypes import float_max, of
+from harness.core.dtypes import float_max, of, smallest_subnormal
 from harness.declare import Expected
 from harness.ledger.defect_models import Given, Near, Turned
+from harness.tolerance.underspecified import Underspecified
 from suites.semantics.resize import Axis, taps
 
 Outputs = list[Any] | None
@@ -24,15 +25,25 @@ def maximum_over_two_axes(g: Given) -> list[Any]:
 
 
 def squares_of_few_channels(g: Given) -> list[Near]:
-    """LRN: no sums for the channels beyond the extent of the batch; alpha / size in f32."""
-    x, eps = g["X"].astype(np.float64), ml_dtypes.finfo(g["X"].dtype).eps
-    size, beta = g.attr("size"), g.attr("beta", 0.75)
-    factor = float(np.float32(g.attr("alpha", 0.0001)) / np.float32(size))
-    sums = np.zeros_like(x)
-    for c in range(min(x.shape[0], x.shape[1])):
-        sums[:, c] = (x[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1] ** 2).sum(1)
-    y = x / (g.attr("bias", 1.0) + factor * sums) ** beta
-    return [Near(y, np.abs(y) * eps * (4 + beta * (4 + size)))]
+    """LRN: no sums for the channels beyond the extent of the batch; alpha / size in f32.
+
+    Squares and their sums are rounded to the type of X, powers at least to f32: what leaves them is infinite, or 0."""
+    x, eps = g["X"], ml_dtypes.finfo(g["X"].dtype).eps
+    size, beta, bias = g.attr("size"), np.float32(g.attr("beta", 0.75)), np.float32(g.attr("bias", 1.0))
+    factor = np.float32(g.attr("alpha", 0.0001)) / np.float32(size)
+
+    def powers(of: np.ndarray) -> np.ndarray:
+        sums = np.zeros_like(of)
+        for c in range(min(of.shape[0], of.shape[1])):
+            sums[:, c] = (of[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1] ** 2).sum(1)
+        return np.asarray((bias + factor * sums) ** beta)
+
+    in_type = powers(x)
+    least = np.finfo(in_type.dtype).smallest_normal
+    left = ~((np.abs(in_type) >= least) & (np.abs(in_type) < np.inf))
+    y = np.where(left, x / in_type, x.astype(np.float64) / powers(x.astype(np.float64)))
+    within = np.abs(y) * eps * (4 + float(beta) * (4 + size)) + float(ml_dtypes.finfo(x.dtype).smallest_subnormal)
+    return [Near(np.asarray(y.astype(x.dtype), np.float64), np.nan_to_num(within, posinf=0.0))]
 
 
 def padded_with_the_text_0(g: Given) -> list[Any] | None:
@@ -284,18 +295,28 @@ def scales_of_the_second_axis(g: Given) -> list[Any] | None:
     return [Near(all_[of_all_], 1)]
 
 
-def _clamped(found: list[Expected] | None) -> list[Any] | None:
-    """Of floats, with the largest number in place of an infinity."""
+def infinities_clamped(g: Given) -> list[Any] | None:
+    """Resize: the largest number in place of an infinity."""
+    return _clamped(g, g.reevaluate())
+
+
+def _clamped(g: Given, found: list[Expected] | None) -> list[Any] | None:
+    """Of floats, with the largest number in place of an infinity, one that is expected or of an open reading."""
     if not found or found[0].value.dtype.kind in "iu":
         return found
-    due = found[0].value
+    due, kind = found[0].value, of(found[0].value)
+    case, _ = g.origin(found[0]) or (g.case, 0)
+    why = case.underspecified[0] if case.underspecified else None
+    readings = [r for part in why.parts for r in part.readings] if isinstance(why, Underspecified) else []
 
     def how(a: Any) -> Any:
         if np.shape(a) != due.shape:
             raise ValueError("another shape")
-        wide, full = a.astype(np.float64), due.astype(np.float64)
-        top = np.isinf(full) & (wide == np.copysign(float_max(of(due)), full))
-        return np.where(top, full, wide).astype(a.dtype)
+        wide = a.astype(np.float64)
+        for full in (due, *(r for r in readings if np.shape(r) == due.shape)):
+            full = np.asarray(full).astype(due.dtype).astype(np.float64)
+            wide = np.where(np.isinf(full) & (wide == np.copysign(float_max(kind), full)), full, wide)
+        return wide.astype(a.dtype)
 
     return [Turned(found[0], how)]
 
@@ -310,33 +331,61 @@ def length_unrounded(g: Given) -> list[Any] | None:
         if length != 1:
             roi[most + i] = roi[i] + float(end - begin) * (due[i] - 1) / (length - 1)
     none = None if int(g.inst.version) > 11 else np.zeros(0, np.float32)
-    return _clamped(g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)}))
+    return _clamped(g, g.reevaluate(inputs={"roi": roi, "scales": none, "sizes": np.array(due, np.int64)}))
 
 
 def half_pixel_of_one(g: Given) -> list[Any] | None:
-    """Resize, pytorch_half_pixel: an axis that a factor leaves one element is as others are, unless the product is 1;
+    """Resize, pytorch_half_pixel: an axis that a factor leaves one element is as others are, if the product is not 1;
     integers of 64 bits go through double."""
-    factors = [] if g["scales"] is None else list(zip(g["scales"], _extents_resized(g), strict=True))
-    if not factors or any(float(f) * n == 1 != f for f, n in factors):
+    if g["scales"] is None or not g["scales"].size:
         return None
-    found = g.reevaluate({"coordinate_transformation_mode": "half_pixel"})
-    whole = g["X"].dtype.kind in "iu" and g["X"].dtype.itemsize == 8
-    return [_through_double(found[0].value)] if found and whole else _clamped(found)
+    x, factors = g["X"], g["scales"].copy()
+    for i, a in enumerate(g.attr("axes") or range(x.ndim)):
+        if float(factors[i]) * x.shape[a] == 1 != factors[i]:  # from -0.5, which is the first element
+            if g.attr("mode") == "cubic" or g.attr("antialias", 0):
+                return None
+            x, factors[i] = np.take(x, [0], axis=a), 1
+    attrs = {"coordinate_transformation_mode": "half_pixel"}
+    found = g.reevaluate(attrs, {"X": x, "scales": factors})
+    whole = x.dtype.kind in "iu" and x.dtype.itemsize == 8
+    if not found or (not whole and g.attr("mode", "nearest") != "nearest"):
+        return _clamped(g, found)
+    return [_through_double(found[0].value, _asked(g, attrs, {"X": x, "scales": factors}))]
 
 
 def half_pixel_of_one_by_policy(g: Given) -> list[Any] | None:
     """Resize, pytorch_half_pixel, to sizes that keep the ratio: an axis of one element that comes of a broken extent is
-    as others are.  The nearest element of a whole one is the first, whether from 0 or from -0.5."""
+    as others are; that of a whole one is taken from -0.5, whose nearest element is the first."""
     extents = _extents_resized(g)
     where = [a % g["X"].ndim for a in g.attr("axes") or range(g["X"].ndim)]
-    ratios = [float(s) / n for s, n in zip(g["sizes"], extents)]
-    factor = min(ratios) if g.attr("keep_aspect_ratio_policy") == "not_larger" else max(ratios)
-    y = g["X"]
+    factor, mode = _kept_ratio(g), g.attr("mode", "nearest")
+    how = {"nearest": g.attr("nearest_mode", "round_prefer_floor")}
+    if mode == "cubic":
+        how = {"cubic_a": g.attr("cubic_coeff_a", -0.75), "exclude_outside": bool(g.attr("exclude_outside", 0))}
+    y, beside, count = g["X"], _beside_what_is_not_finite(g["X"]), 4
+    size = y
     for a, n, m in zip(where, extents, (g.expected[0].value.shape[a] for a in where)):
         axis = Axis(n, m, factor)
         at = axis.positions("half_pixel" if m == 1 and factor * n != 1 else "pytorch_half_pixel")
-        y = np.take(y, taps(axis, at, "nearest", nearest=g.attr("nearest_mode", "round_prefer_floor"))[0][:, 0], axis=a)
-    return [_through_double(y)]
+        if mode != "nearest" and m == 1 and factor * n == 1:
+            at = np.full(1, -0.5)
+        tap, weights = taps(axis, at, mode, **how)
+        beside = np.take(beside, tap, axis=a).any(a + 1)
+        if mode == "nearest":
+            y = np.take(y, tap[:, 0], axis=a)
+            continue
+        w = weights.reshape(weights.shape + (1,) * (y.ndim - a - 1))
+        y = (np.take(y.astype(np.float64), tap, axis=a) * w).sum(a + 1)
+        size = (np.take(np.abs(size.astype(np.float64)), tap, axis=a) * np.abs(w)).sum(a + 1)
+        count += tap.shape[1]
+    if mode == "nearest":
+        return [_through_double(y, beside)]
+    kind = of(g["X"])
+    if kind.kind == "f":
+        y = np.clip(y, -float_max(kind), float_max(kind))
+    ulp = np.abs(y) * 2.0**-kind.frac + smallest_subnormal(kind) if kind.kind == "f" else 1.0
+    within = size * 2.0**-53 * count + ulp
+    return [Near(y, np.where(beside, np.inf, within))]
 
 
 def just_above_an_element(g: Given) -> list[Near]:
@@ -349,7 +398,9 @@ def just_above_an_element(g: Given) -> list[Near]:
         x = n / 2 * (1 - y.shape[a] / (float(f) * n)) + (at + 0.5) / float(f) - 0.5
         above = (x != np.floor(x)) & (x - np.floor(x) < 1e-9)
         free |= above.reshape([-1 if k == a % y.ndim else 1 for k in range(y.ndim)])
-    return [Near(y, np.where(free, np.inf, 0))]
+    nearest = g.attr("mode", "nearest") == "nearest"
+    near = _through_double(y, _asked(g, {}, {"X": g["X"]}) if nearest else None)
+    return [Near(y, np.where(free, np.inf, 0), near.other if isinstance(near, Near) else None)]
 
 
 def copied(g: Given) -> list[Any]:
@@ -357,11 +408,44 @@ def copied(g: Given) -> list[Any]:
     return [_through_double(g["X"])]
 
 
-def _through_double(x: np.ndarray) -> Any:
-    """An array whose integers of 64 bits went through double, which may have made them too large."""
-    if x.dtype.kind not in "iu" or x.dtype.itemsize < 8:
+def _through_double(x: np.ndarray, beside: np.ndarray | None = None) -> Any:
+    """An array whose integers of 64 bits went through double, which may have made them too large; of floats an infinity
+    may be the largest number, and an element NaN that is ``beside`` one that is not finite (``_asked``)."""
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
+        return Near(x, np.where(np.abs(x.astype(np.float64)) > 2.0**62, np.inf, 2.0**11))
+    if x.dtype.kind in "iub" or x.dtype.hasobject:
         return x
-    return Near(x, np.where(np.abs(x.astype(np.float64)) > 2.0**62, np.inf, 2.0**11))
+    wide = x.astype(np.float64)
+    held = np.where(np.isinf(wide), np.copysign(float_max(of(x)), wide), wide)
+    return Near(held, 0.0, wide if beside is None else np.where(beside, np.nan, wide))
+
+
+def _beside_what_is_not_finite(x: np.ndarray) -> np.ndarray:
+    """Elements that are not finite, and their neighbours."""
+    if x.dtype.kind in "iub" or x.dtype.hasobject:
+        return np.zeros(x.shape, bool)
+    found = ~np.isfinite(x.astype(np.float64))
+    for a in range(x.ndim):
+        rolled = np.moveaxis(found, a, 0).copy()
+        rolled[1:] |= np.moveaxis(found, a, 0)[:-1]
+        rolled[:-1] |= np.moveaxis(found, a, 0)[1:]
+        found = np.moveaxis(rolled, 0, a)
+    return found
+
+
+def _asked(g: Given, attrs: dict[str, Any], inputs: dict[str, Any]) -> np.ndarray:
+    """Which elements Resize takes, with other attributes and inputs, from beside one that is not finite: a neighbour
+    that is not chosen has the factor 0."""
+    x = inputs["X"]
+    marked = _beside_what_is_not_finite(x)
+    found = g.reevaluate(attrs, {**inputs, "X": marked.astype(x.dtype)}) if marked.any() else None
+    return found[0].value != 0 if found else np.zeros(g.expected[0].value.shape, bool)
+
+
+def _kept_ratio(g: Given) -> float:
+    """The factor of all axes of a Resize to sizes that keep the ratio."""
+    ratios = [float(s) / n for s, n in zip(g["sizes"], _extents_resized(g), strict=True)]
+    return min(ratios) if g.attr("keep_aspect_ratio_policy") == "not_larger" else max(ratios)
 
 
 def _extents_resized(g: Given) -> list[int]:

@@ -101,6 +101,24 @@ def margin(axis: Axis, at: Array) -> Array:
     return 6 * unit(F32) * (np.abs(at) + 2 + axis.n * 1e-3)
 
 
+def positional(x: Array, axes: dict[int, Axis], p: Mapping[str, Object]) -> tuple[Array, Array, float]:
+    """Of an interpolation of ``x``, which is positive f64: by how much coordinates within their margin move a result,
+    the sum of its sizes, and its terms and one more."""
+    total, moved, count = x, np.zeros_like(x), 1.0
+    for a, axis in axes.items():
+        if identity(axis, p["coordinates"]):
+            continue
+        at = axis.positions(p["coordinates"])
+        index, weight = taps(axis, at, **filter_of(p))  # type: ignore[arg-type]
+        near = np.clip(np.concatenate([index - 1, index, index + 1], 1), 0, axis.n - 1)
+        slope = 2.0 * margin(axis, at)[:, None]
+        spread = native.interpolate(total, a, near, np.broadcast_to(slope, near.shape) * 1.0)
+        moved = native.interpolate(moved, a, index, np.abs(weight)) + spread
+        total = native.interpolate(total, a, index, np.abs(weight))
+        count += index.shape[1]
+    return moved, total, count
+
+
 def unsettled(axis: Axis, coordinates: str, how: str) -> Array:
     """Per output position the other element that a coordinate off by its margin would choose; -1 for none."""
     at = axis.positions(coordinates)

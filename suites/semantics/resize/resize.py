@@ -6,7 +6,6 @@ from typing import Any as Object
 
 import numpy as np
 
-import native_ref as native
 from harness.core.dtypes import of
 from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
 from harness.generate.draw import Draw
@@ -14,8 +13,8 @@ from harness.tolerance import Context
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
 from suites.semantics.integers import whole
-from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index, taps
-from suites.semantics.resize.plan import POLICIES, apply, filter_of, identity, margin, plan, unsettled
+from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index
+from suites.semantics.resize.plan import POLICIES, apply, identity, plan, positional, unsettled
 from suites.semantics.resize.silent import silent
 
 Array = np.ndarray
@@ -35,16 +34,7 @@ def resize_bound(ctx: Context) -> Array:
     axes = {a: v for a, v in _planned(ctx).items() if not identity(v, p["coordinates"])}
     if p["mode"] == "nearest":
         return _nearest_bound(ctx, axes)
-    total, moved, count = x, np.zeros_like(x), 1.0
-    for a, axis in axes.items():
-        at = axis.positions(p["coordinates"])
-        index, weight = taps(axis, at, **filter_of(p))
-        near = np.clip(np.concatenate([index - 1, index, index + 1], 1), 0, axis.n - 1)
-        slope = 2.0 * margin(axis, at)[:, None]
-        spread = native.interpolate(total, a, near, np.broadcast_to(slope, near.shape) * 1.0)
-        moved = native.interpolate(moved, a, index, np.abs(weight)) + spread
-        total = native.interpolate(total, a, index, np.abs(weight))
-        count += index.shape[1]
+    moved, total, count = positional(x, axes, p)
     return moved + (count + 4) * ctx.acc_u * total + ctx.ulp
 
 

@@ -14,7 +14,7 @@ from harness.core.errors import RuleError
 from harness.declare import beside, gathered, underspecified
 from harness.tolerance import unit
 from suites.semantics.resize.coordinates import Axis, rounded_index, taps
-from suites.semantics.resize.plan import apply, filter_of, identity, plan, unsettled
+from suites.semantics.resize.plan import apply, filter_of, identity, plan, positional, unsettled
 
 Array = np.ndarray
 Axes = dict[int, Axis]
@@ -57,7 +57,7 @@ def _coordinates(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
     readings = [_resampled(x, p, r) for r in ([other, mixed] if p["antialias"] else [other])]
     if of(x).kind in "iu":
         return gathered(*(beside(why, real, 2.0**-12, of(x)) for real in readings))
-    return underspecified(why, np.True_, *readings, within=_blur(x))
+    return underspecified(why, np.True_, *readings, within=_blur(x, p, other))
 
 
 def _end(axis: Axis) -> float:
@@ -122,7 +122,7 @@ def _not_finite(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
     at = (reached > 0) & ~_outside(x, p, axes)
     why = "inf or NaN next to an element of weight 0"
     ends = (np.full(at.shape, v) for v in (np.nan, np.inf, -np.inf))
-    return underspecified(why, at, *ends, without, within=_blur(x))
+    return underspecified(why, at, *ends, without, within=_blur(x, p, axes))
 
 
 def _overflow(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
@@ -137,7 +137,8 @@ def _overflow(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
     return underspecified(why, np.True_, *(np.full(shape, v) for v in (np.nan, np.inf, -np.inf)))
 
 
-def _blur(x: Array) -> float:
-    """How far apart two ways to interpolate elements of ``x`` may end."""
+def _blur(x: Array, p: dict[str, Object], axes: Axes) -> Array:
+    """How far apart two ways to interpolate elements of ``x`` may end: coordinates are those of f32 in every type."""
     wide = np.abs(x.astype(np.float64))
-    return 64 * unit(of(x)) * float(wide[np.isfinite(wide)].max(initial=0.0))
+    finite = np.where(np.isfinite(wide), wide, 0.0)
+    return positional(finite, axes, p)[0] + 64 * unit(of(x)) * float(finite.max(initial=0.0))
