@@ -76,10 +76,52 @@ def _mean(e: Edit) -> Iterator[Any]:
             yield e.become(out, "reduce_mean", dict(node.inputs))
 
 
+def _centred(e: Edit, root: Node) -> tuple[str, Any, np.ndarray] | None:
+    """The operand, the axes and the epsilon of a normalisation, by the root of its variance."""
+    plus = e.maker(root.value("x"), "add")
+    found = e.side(plus) if plus is not None else None
+    spread = e.maker(found[1], "reduce_mean") if found is not None else None
+    squares = e.maker(spread.value("x"), "square", "mul", "pow") if spread is not None else None
+    centred = e.maker(squares.value("x"), "sub") if squares is not None else None
+    if found is None or spread is None or centred is None or e.maker(centred.value("y"), "reduce_mean") is None:
+        return None
+    return centred.value("x"), spread.inputs["axes"], found[0]
+
+
+def _normalisation(e: Edit) -> Iterator[Any]:
+    for root in [n for n in e.p.nodes if n.op in ("rsqrt", "sqrt")]:
+        found, behind, last = _centred(e, root), {root.outputs[0]}, None
+        factor: np.ndarray | None = None
+        offset: np.ndarray | None = None
+        for node in e.p.nodes[e.p.nodes.index(root) + 1 :]:
+            used = {x for x in node.inputs.values() if isinstance(x, str)}
+            if node.op not in ("mul", "real_div", "add", "sub") or not behind & used:
+                continue
+            c = next((v for v in (e.const(node, k) for k in ("x", "y")) if v is not None), None)
+            if c is not None and node.op == "mul":
+                factor = c
+            elif c is not None:
+                offset = -c if node.op == "sub" and e.const(node, "y") is not None else c
+            behind.update(node.outputs)
+            last = node
+        if found is None or last is None:
+            continue
+        x, axes, epsilon = found
+        shape = e.shape(x)
+        extents = [shape[a] for a in np.ravel(e.p.consts[axes])]
+        op, kept = ("layer_norm", {"axes": axes}) if factor is None or factor.size == np.prod(extents) else ("", {})
+        if not op and factor is not None and factor.size == shape[1] and len(extents) == len(shape) - 2:
+            op, extents = "instance_norm", [shape[1]]
+        if op and all(v is None or v.size == np.prod(extents) for v in (factor, offset)):
+            parts = {k: v.reshape(extents) for k, v in (("gamma", factor), ("beta", offset)) if v is not None}
+            yield e.become(last, op, {"x": x, **kept, **parts, "epsilon": epsilon.reshape(())})
+
+
 _FUNCTIONS = {
     "fuse_activation_silu": _silu,
     "fuse_gelu_exact": _gelu_exact,
     "fuse_gelu_tanh_approximation": _gelu_tanh,
+    "fuse_layernorm_or_instancenorm": _normalisation,
     "fuse_leaky_relu": _leaky_relu,
     "fuse_prelu": _prelu,
     "fuse_reduce_mean": _mean,

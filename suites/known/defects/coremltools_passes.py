@@ -78,6 +78,7 @@ def duplicates_removed(g: Given) -> Outputs:
 
 _Narrow = type[np.int16] | type[np.uint16]
 _OF_16_BITS = ("gather", "gather_along_axis", "gather_nd", "squeeze", "topk")
+_LOOKED_AT = ("x", "indices", "axis", "axes", "k")  # the operands of these ops, in the order of their declarations
 
 
 def _narrowed(p: Graph, scope: dict[str, Any]) -> dict[tuple[int, str], _Narrow]:
@@ -86,7 +87,8 @@ def _narrowed(p: Graph, scope: dict[str, Any]) -> dict[tuple[int, str], _Narrow]
     out = dict[tuple[int, str], _Narrow]()
     to: _Narrow = np.int16
     for k, node in enumerate(p.nodes):
-        for slot, name in node.inputs.items() if node.op in _OF_16_BITS else ():
+        for slot in _LOOKED_AT if node.op in _OF_16_BITS else ():
+            name = node.inputs.get(slot)
             value = scope.get(name) if isinstance(name, str) else None
             if not isinstance(value, np.ndarray) or value.dtype != np.int32:
                 continue
