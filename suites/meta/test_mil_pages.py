@@ -464,3 +464,16 @@ def test_an_axis_that_squeeze_names_twice_is_not_drawn() -> None:
     for axes, valid in (([0], True), ([0, 1], True), ([0, 0], False), ([0, -2], False)):
         inst = Instance.from_json({**form, "attrs": {"axes": axes}, "args": {"x": x}, "outs": 1})
         assert takes(registry.version_of(inst), inst) == valid
+
+
+def test_an_output_shape_decides_the_padding_of_same() -> None:
+    """MIL iOS15 conv_transpose: "Dout = output_shape", and "conv_out = ceil(conv_in / stride)" for SAME."""
+    one = {"x": ("f32", [1, 1, 2], [1.0, 1.0]), "weight": ("f32", [1, 1, 3], [1.0, 2.0, 4.0])}
+    for shape, due in ((None, [1, 2, 5, 2]), ([1, 1, 4], [1, 2, 5, 2]), ([1, 1, 3], [2, 5, 2])):
+        extra = {} if shape is None else {"output_shape": shape}
+        c = case("conv_transpose", "ios15", one, pad_type="same", strides=[2], **extra)
+        assert c.expected, c.problem
+        assert c.expected[0][0].value.ravel().tolist() == due
+    c = case("conv_transpose", "ios15", one, pad_type="same", strides=[2], output_shape=[1, 1, 5])
+    assert c.expected is None
+    assert "output-shape-agrees" in c.problem

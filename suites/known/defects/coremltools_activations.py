@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Node
+from harness.core.quiet import quiet
 from harness.ledger.defect_models import Given
 from suites.passes.edits import Edit, Outputs, after
 
@@ -159,3 +160,14 @@ def gelu_of_an_input(g: Given) -> bool:
         elif node.op == "mul" and behind.intersection(used) and any(given(x) for x in used):
             return True
     return False
+
+
+def softplus_of_an_infinite_exponential(g: Given) -> Outputs:
+    """alpha * log(1 + exp(beta * x)) in the type of x, where the exponential overflows."""
+    x, due = g["x"], g.expected[0].value
+    alpha, beta = (g[n].reshape(1, -1, *(1,) * (x.ndim - 2)) for n in ("alpha", "beta"))
+    with quiet:
+        power = np.exp(x * beta)
+        given = alpha * np.log(1 + power)
+        over = np.isinf(power)
+    return [np.where(over, given, due).astype(due.dtype)]

@@ -84,8 +84,17 @@ def _output_padding(call: Call) -> tuple[int, ...] | None:
     need(shape[:2] == (n, channels), "output-shape-agrees", f"{list(shape)} begins with [{n}, {channels}]")
     need(len(shape) == call.inputs["x"].ndim, "output-shape-agrees", f"{list(shape)} has another rank than x")
     if call.attr("pad_type", "valid") == "same":
+        extents = call.inputs["x"].shape[2:]
+        for o, m, k in zip(shape[2:], extents, ints(call, "strides", (1,) * len(extents))):
+            need(k < 1 or -(-o // k) == m, "output-shape-agrees", f"conv makes {m} of an extent that is not {o}")
         return None
     return tuple(o - f for o, f in zip(shape[2:], _plain_extents(call)))
+
+
+def _same_shape(call: Call) -> tuple[int, ...] | None:
+    """ "conv_out = ceil(conv_in / stride).  Hence we need output_shape": the padding of SAME follows from it."""
+    shape = ints(call, "output_shape")
+    return None if shape is None or call.attr("pad_type", "valid") != "same" else shape[2:]
 
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
@@ -109,6 +118,13 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
         out["groups"] = v["groups"]
     if mode == "custom":
         out["pad"] = [p[i + n * j] for i in range(n) for j in (0, 1)]
+    if mode == "same" and d.chance(3):
+        extents = [n * k for n, k in zip(xs[2:], st)]
+        out["output_shape"] = [
+            xs[0],
+            ws[1] * v["groups"],
+            *(e - d.int(0, k - 1) if e else 0 for e, k in zip(extents, st)),
+        ]
     if mode != "same" and d.chance(3):
         extents = [f - p[i] - p[n + i] for i, f in enumerate(full)]
         more = [d.int(0, max(st[i], di[i]) - 1) for i in range(n)]
@@ -139,6 +155,6 @@ op(
     ),
     padding=Mode("pad_type", {k: v for k, v in MODE.items() if k != "same_lower"}),
     output_padding=Fn(_output_padding),
-    output_shape=Fn(lambda c: None),
+    output_shape=Fn(_same_shape),
     odd=Fn(lambda c: "upper_end"),
 )
