@@ -251,18 +251,18 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
 def bias_of_the_product_s_scale(g: Given) -> Outputs:
     """A quantised bias has the scale of the product, whatever its own is."""
     program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)  # scales of run time among them
     for node in list(program.nodes):
         slots = {"Conv": ("X", "W", "B"), "Gemm": ("A", "B", "C")}.get(node.op)
         if slots is None or not node.inputs.get(slots[2]):
             continue
         x, w, bias = (_maker(program, node.value(s)) for s in slots)
         scales = [
-            _constant(program, n.inputs["x_scale"]) if n is not None and n.op == "DequantizeLinear" else None
-            for n in (x, w, bias)
+            scope[n.value("x_scale")] if n is not None and n.op == "DequantizeLinear" else None for n in (x, w, bias)
         ]
         if bias is None or any(s is None for s in scales):
             continue
-        one, other, own = (s[1] for s in scales if s is not None)
+        one, other, own = (s for s in scales if s is not None)
         both = (one * other).astype(np.float32)
         if both.size not in (1, own.size):
             continue

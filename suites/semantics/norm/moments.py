@@ -9,7 +9,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64, DType
+from harness.core.dtypes import BF16, F16, F32, F64, DType, smallest_normal, smallest_subnormal
 from harness.core.errors import RuleError
 from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Ints, Real, T, composed, semantics
 from harness.generate.draw import Draw
@@ -71,7 +71,8 @@ def spread_bound(
 
     The mean is off by gamma(n+1) E|x|, the variance by gamma(n+3) (E x^2 + mean^2), which lets one-pass formulas in;
     half of that relative to var + eps, plus four roundings, is the error of the inverse root.  The last product and sum
-    may be rounded in the output type.
+    may be rounded in the output type.  Where scale (x - mean) is divided last, as ONNX InstanceNormalization writes it,
+    the product may be a subnormal number.
     """
     axes = tuple(i for i in range(x.ndim) if mean.shape[i] == 1 and x.shape[i] != 1)
     s2 = var + epsilon
@@ -87,7 +88,12 @@ def spread_bound(
     e = (off + 3 * u * (np.abs(x) + np.abs(mean))) / np.sqrt(s2) + c * (rel + 6 * u + 2 * ctx.u)
     g = 1.0 if scale is None else np.abs(scale)
     b = 0.0 if bias is None else np.abs(bias)
-    return e * g + 2 * max(u, ctx.u) * b + ctx.ulp
+    return e * g + 2 * max(u, ctx.u) * b + ctx.ulp + _below(ctx, g * np.abs(x - mean)) / np.sqrt(s2)
+
+
+def _below(ctx: Context, product: Array) -> Array:
+    """How far a product of two numbers that are no results may be off for being subnormal."""
+    return np.where((product > 0) & (product < smallest_normal(ctx.acc)), smallest_subnormal(ctx.acc) / 2, 0.0)
 
 
 def channels_shape(d: Draw, least: int) -> tuple[int, ...]:
