@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import Given, Near, Such
 from suites.semantics.quantised import fixed
 from suites.semantics.quantised.output import clamp_range, finish
 
@@ -145,10 +145,16 @@ def sum_of_unsigned_bytes(g: Given) -> Outputs:
     if due.dtype.itemsize == 1:  # or the next one, which of 127 and 128 is no neighbour as a signed byte
         after = np.where((given > 0) & (given < 255), np.where(real > given, given + 1, given - 1), given)
         return [Near(*(a.astype(np.uint8).view(due.dtype).reshape(due.shape) for a in (given, 0 * given, after)))]
-    known = given.size // 2
-    pairs = np.zeros(due.size, due.dtype)
-    pairs[:known] = given.ravel()[: 2 * known].view(due.dtype)
-    return [Near(pairs.reshape(due.shape), np.where(np.arange(due.size) < known, 257, np.inf).reshape(due.shape))]
+
+    def of_bytes(a: np.ndarray) -> bool:
+        if a.shape != due.shape or a.dtype != due.dtype:
+            return False
+        came = np.frombuffer(np.ascontiguousarray(a).tobytes(), np.uint8)[: given.size].astype(np.int64)
+        return bool((np.abs(came - given.ravel()) <= 1).all())
+
+    shows = np.zeros(due.size, due.dtype)
+    shows[: given.size // 2] = given.ravel()[: given.size // 2 * 2].view(due.dtype)
+    return [Such(of_bytes, shows.reshape(due.shape))]
 
 
 def lrn_of_half_open_windows(g: Given) -> Outputs:
@@ -233,13 +239,17 @@ def multiplied_without_subnormals(g: Given) -> Outputs:
 
 
 def handed_on_anew(g: Given) -> list[Any] | None:
-    """WHILE: what the body hands on as another value is what that has become."""
+    """WHILE: what the body hands on as another value is what that has become: what a node has made of it, or what was
+    copied into it before.  Values are copied in their order."""
     cond, body = g.attr("cond_subgraph_index"), g.attr("body_subgraph_index")
     run = g.case.version.dialect.runner(g.inst.opset, g.arrays)
     names, values = [n for n, _ in body.inputs], list(g["input"])
     while bool(np.ravel(run(cond, values)[0])[0]):
         made = run(body, values)
-        values = [made[names.index(o)] if o in names else x for o, x in zip(body.outputs, made, strict=True)]
+        held = [old if o in names else x for o, old, x in zip(body.outputs, values, made, strict=True)]
+        for k, o in enumerate(body.outputs):
+            held[k] = held[names.index(o)] if o in names else made[k]
+        values = held
     return values
 
 
