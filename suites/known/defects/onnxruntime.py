@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import int_range, of
+from harness.core.dtypes import int_range, of, smallest_normal
 from harness.ledger.defect_models import NOTHING, Given, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
@@ -193,7 +193,10 @@ def deviation_alone(g: Given) -> list[Any] | None:
     top = np.where(np.isfinite(x), np.abs(x), 0.0).max(tuple(g.attr("axes", (0, 2, 3))), keepdims=True, initial=0.0)
     found = g.reevaluate(inputs={"X": np.ldexp(x, 14 - np.frexp(top)[1]).astype(g["X"].dtype)})
     # what is right as it is may have lost its smallest numbers here
-    return found and [Near(e.real, np.nan_to_num(e.error.bound(e.context()), nan=0.0)) for e in found]
+    near = [Near(e.real, np.nan_to_num(e.error.bound(e.context()), nan=0.0)) for e in found or []]
+    squares = np.square(np.where(np.isfinite(x), x, 0.0)).mean(tuple(g.attr("axes", (0, 2, 3))), keepdims=True)
+    lost = squares < smallest_normal(of(g["X"]))  # the type has no variance to divide by, or few digits of it
+    return found and [n._replace(within=np.where(lost, np.inf, n.within)) for n in near]
 
 
 def affine_of_0(g: Given) -> list[Any] | None:
