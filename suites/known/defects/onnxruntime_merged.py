@@ -337,7 +337,7 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
 
 
 def ort_scale_over_the_deviation(g: Given) -> Outputs:
-    """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow, or be a subnormal number."""
+    """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
     x = g["X"]
     if x.dtype != np.float32 or g.attr("training_mode", 0):
         return None

@@ -72,7 +72,7 @@ def spread_bound(
     The mean is off by gamma(n+1) E|x|, the variance by gamma(n+3) (E x^2 + mean^2), which lets one-pass formulas in;
     half of that relative to var + eps, plus four roundings, is the error of the inverse root.  The last product and sum
     may be rounded in the output type.  Where scale (x - mean) is divided last, as ONNX InstanceNormalization writes it,
-    the product may be a subnormal number.
+    or the scale is divided first, that may be a subnormal number.
     """
     axes = tuple(i for i in range(x.ndim) if mean.shape[i] == 1 and x.shape[i] != 1)
     s2 = var + epsilon
@@ -88,7 +88,9 @@ def spread_bound(
     e = (off + 3 * u * (np.abs(x) + np.abs(mean))) / np.sqrt(s2) + c * (rel + 6 * u + 2 * ctx.u)
     g = 1.0 if scale is None else np.abs(scale)
     b = 0.0 if bias is None else np.abs(bias)
-    return e * g + 2 * max(u, ctx.u) * b + ctx.ulp + _below(ctx, g * np.abs(x - mean)) / np.sqrt(s2)
+    root, apart = np.sqrt(s2), np.abs(x - mean)
+    lost = np.maximum(_below(ctx, g * apart) / root, _below(ctx, g / root) * (np.abs(x) + np.abs(mean)))
+    return e * g + 2 * max(u, ctx.u) * b + ctx.ulp + lost
 
 
 def _below(ctx: Context, product: Array) -> Array:
