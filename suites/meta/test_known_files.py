@@ -13,6 +13,8 @@ import pytest
 from harness.core.dtypes import F32
 from harness.core.errors import FormatError
 from harness.core.instance import Arg, Instance
+from harness.declare import registry
+from harness.declare.validation import validation_error
 from harness.ledger.files import FOLDERS, read
 from harness.ledger.loader import load_ledger
 from harness.ledger.releases import below, releases
@@ -45,6 +47,18 @@ def script() -> ModuleType:
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_every_saved_instance_is_one_of_its_op_version() -> None:
+    """What it says of operands and attributes has the types that the schema states, as `opconform replay` demands."""
+    wrong = {
+        e.id: why
+        for e in load_ledger().entries
+        for inst in (e.instance, *e.neighbours)
+        if inst is not None and inst.rule is None
+        if (why := validation_error(registry.version_of(inst), inst))
+    }
+    assert not wrong
 
 
 @pytest.fixture
