@@ -163,11 +163,12 @@ def gelu_of_an_input(g: Given) -> bool:
 
 
 def softplus_of_an_infinite_exponential(g: Given) -> Outputs:
-    """alpha * log(1 + exp(beta * x)) in the type of x, where the exponential overflows."""
+    """alpha * log(1 + exp(beta * x)) in the type of x, where the exponential overflows, or is lost beside 1: the
+    logarithm is 0 then, also times an infinite alpha."""
     x, due = g["x"], g.expected[0].value
     alpha, beta = (g[n].reshape(1, -1, *(1,) * (x.ndim - 2)) for n in ("alpha", "beta"))
     with quiet:
         power = np.exp(x * beta)
         given = alpha * np.log(1 + power)
-        over = np.isinf(power)
+        over = np.isinf(power) | (1 + power == 1)
     return [np.where(over, given, due).astype(due.dtype)]
