@@ -379,3 +379,9 @@ def select_wider_than_its_operands(g: Given) -> bool:
     e = Edit(g)
     both = [(n, [e.shape(n.value(k)) for k in ("a", "b")]) for n in e.p.nodes if n.op == "select"]
     return any(e.shape(n.outputs[0]) != np.broadcast_shapes(*shapes) for n, shapes in both)
+
+
+def matmul_of_a_vector(g: Given) -> bool:
+    """Has a matmul an operand of rank 1?"""
+    e = Edit(g)
+    return any(len(e.shape(n.value(k))) == 1 for n in e.p.nodes if n.op == "matmul" for k in ("x", "y"))
