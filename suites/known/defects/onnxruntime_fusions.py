@@ -277,7 +277,8 @@ def scales_multiplied_first(g: Given) -> Outputs:
     by: np.ndarray = np.ones((), np.float32)
     folded = _folded(g, program)
     products = [n for n in program.nodes if n.op == "MatMul"]
-    for node in [n for n in program.nodes if n.op == "DequantizeLinear"]:
+    read = {str(x) for n in products for x in n.inputs.values()}  # a copy that no product reads multiplies nothing
+    for node in [n for n in program.nodes if n.op == "DequantizeLinear" and n.outputs[0] in read]:
         scale = folded.get(node.value("x_scale"))
         columns = len(products) == 1 and node.outputs[0] == products[0].inputs["B"]
         columns = columns and scale is not None and scale.ndim == 1 and node.attrs.get("axis", 1) == 1
