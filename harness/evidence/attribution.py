@@ -161,6 +161,10 @@ class Attribution:
                     (n, got) for n, x, t in zip(names, outputs, types) if t not in (None, getattr(x, "dtype", t))
                 )
             outputs = [e.value for e in row] if outputs is None else outputs
+            for read in (n for n in program.reads(k) if n in nodes.mistyped):  # its type goes on from node to node
+                to = getattr(nodes.scope[read], "dtype", None)
+                here = [n for n, x in zip(names, outputs) if to is not None and getattr(x, "dtype", None) == to]
+                nodes.mistyped = {**dict.fromkeys(here, nodes.mistyped[read]), **nodes.mistyped}
             nodes.scope.update(zip(names, outputs))
             nodes.given.update(zip(names, outputs))
             nodes.off.update((n, b) for n, e in zip(names, row) if (b := e.off()) is not None)
