@@ -170,3 +170,20 @@ def matmul(
     """Matrix product of the real values, requantised; leading axes broadcast."""
     acc = _matmul_sums(x, y, xq=xq, yq=yq, transpose_x=transpose_x, transpose_y=transpose_y)
     return _back(acc, yq, xq, oq, x, "NONE")
+
+
+_SUMS: dict[str, Callable[..., Array]] = {
+    "CONV_2D": _conv_sums,
+    "DEPTHWISE_CONV_2D": _conv_sums,
+    "TRANSPOSE_CONV": _transposed_sums,
+    "FULLY_CONNECTED": _linear_sums,
+    "BATCH_MATMUL": _matmul_sums,
+}
+
+
+def accumulated(op: str, given: dict[str, Object]) -> tuple[Array, Array]:
+    """The exact accumulator of an op of TFLite, channels last, and its multiplier per channel.  given: the operands and
+    the parameters of its meaning by name."""
+    acc = _SUMS[op](**given)
+    scale = channel_scales(given["xq"], given.get("wq", given.get("yq")), given["oq"], acc.ndim, acc.ndim - 1)
+    return acc, scale

@@ -49,7 +49,7 @@ def _half_step(x: Array, **kw: Object) -> float:
     return 2.0**-10
 
 
-def _multiplied(x: Array, by: float) -> Array:
+def multiplied(x: Array, by: float) -> Array:
     """Integers times a real, rounded, halves up, whose multiplier has 15 bits: as LiteRT multiplies integers of 64
     bits (kernels/internal/common.h, MultiplyByQuantizedMultiplier)."""
     m, shift = (int(v) for v in multiplier(by))
@@ -68,8 +68,8 @@ def _stepwise(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -
     by = xq["scale"][0] / oq["scale"][0] ** (1 / n)
     product = rows[..., 0]
     for k in range(1, n):
-        product = _multiplied(product * rows[..., k], by)
-    total = _multiplied(product, by) + int(oq["zero_point"][0])
+        product = multiplied(product * rows[..., k], by)
+    total = multiplied(product, by) + int(oq["zero_point"][0])
     return _laid(np.asarray(total, object).astype(np.float64), x, axes, keepdims)
 
 

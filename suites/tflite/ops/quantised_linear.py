@@ -7,7 +7,7 @@ from typing import Any
 from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import linear as q
-from suites.semantics.quantised.fixed import draw_parameters, f32
+from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.semantics.window import draw_window
 from suites.tflite import op
 from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, later, nhwc, ohwi
@@ -41,7 +41,7 @@ class Filters:
         top = {8: 64.0, 16: 4096.0}[self.x.bits] * {4: 4.0, 8: 64.0}[max(4, min(8, self.w.bits))]
         out_top = {8: 127.0, 16: 32767.0}[self.x.bits]
         size = self.xq["scale"][0] * max(self.wq["scale"]) * top * depth**0.5 * (0.3 + d.int(0, 16) / 8)
-        self.oq = draw_parameters(d, self.x, scale=size / out_top)
+        self.oq = draw_parameters(d, self.x, scale=near_or_apart(d, size / out_top, self.xq))
         self.b = I64 if self.x is I16 else I32
         self.bias_type = None
         if self.x is I16 and "quantized_bias_type" in schema.attrs and not later(d, "quantized_bias_type") and d.bool():
@@ -212,11 +212,8 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
     xq, yq = draw_parameters(d, dt), draw_parameters(d, dt)
     top = {8: 64.0 * 64, 16: 4096.0 * 4096}[dt.bits]
-    oq = draw_parameters(
-        d,
-        dt,
-        scale=xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8) / {8: 127, 16: 32767}[dt.bits],
-    )
+    size = xq["scale"][0] * yq["scale"][0] * top * k**0.5 * (0.3 + d.int(0, 16) / 8)
+    oq = draw_parameters(d, dt, scale=near_or_apart(d, size / {8: 127, 16: 32767}[dt.bits], xq, yq))
     return {
         "x": T((*lead, *((k, m) if tx else (m, k))), "full", quant=xq),
         "adj_x": tx,

@@ -1,0 +1,56 @@
+"""Models of the defects of LiteRT's sums of products with 16-bit operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.core.dtypes import of
+from harness.ledger.defect_models import Given, Near
+from suites.semantics.quantised import fixed, linear
+from suites.semantics.quantised.output import clamp_range
+from suites.semantics.quantised.products import multiplied
+
+Outputs = list[Any] | None
+
+
+def _wrapped(n: int) -> int:
+    """What 32 bits keep of an integer."""
+    return (n + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _converted(n: int) -> int:
+    """What x86 makes of a real number of that size in 32 bits."""
+    return n if abs(n) < 1 << 31 else -(1 << 31)
+
+
+def _shifted_first(acc: int, by: float) -> int:
+    """An accumulator of 32 bits times a multiplier above 1: it is shifted left first, which loses its upper bits."""
+    m, shift = (int(v) for v in fixed.multiplier(by))
+    high = _wrapped(acc << max(shift, 0)) * m + (1 << 30) >> 31
+    return high + (1 << max(-shift, 0) >> 1) >> max(-shift, 0)
+
+
+def sums_beyond_32_bits(g: Given) -> Outputs:
+    """The sum of products, counted in output steps, is cut to 32 bits before it saturates, so that a large one ends
+    anywhere; in FULLY_CONNECTED it is converted, and x86 makes the lowest integer of what 32 bits do not hold.  Sums of
+    32 bits (a bias of i32, some kernels of FULLY_CONNECTED) are shifted left before they are multiplied, which loses
+    their upper bits.  Beside where a cut wraps, by as much as the rounding of a multiplier to 15 bits decides, a sum
+    may end anywhere."""
+    tensors, given = g.case.version.decode(g.call)
+    due, zero = g.expected[0].value, given["oq"]["zero_point"][0]
+    acc, scale = linear.accumulated(g.inst.op, {**tensors, **given})
+    low, high = clamp_range(given["oq"], of(due), given.get("activation", "NONE"))
+    pairs = [(int(a), float(s)) for a, s in zip(acc.ravel(), np.broadcast_to(scale, acc.shape).ravel())]
+    steps = [int(multiplied(np.array(a, object), s)) for a, s in pairs]
+
+    def ends(kept: list[int]) -> Any:
+        return np.clip(np.array(kept, object) + zero, low, high).astype(due.dtype).reshape(due.shape)
+
+    converted = g.inst.op == "FULLY_CONNECTED"
+    cut = ends([_converted(n) if converted else _wrapped(n) for n in steps])
+    beside = np.reshape([(1 << 31) - abs(_wrapped(n)) <= 2 + (abs(n) >> 15) for n in steps], due.shape)
+    narrow = converted or g.attr("quantized_bias_type") == "i32"
+    other = ends([_wrapped(_shifted_first(a, s)) for a, s in pairs]) if narrow else None
+    return [Near(cut, np.where(beside, np.inf, 1), other)]
