@@ -185,5 +185,5 @@ def accumulated(op: str, given: dict[str, Object]) -> tuple[Array, Array]:
     """The exact accumulator of an op of TFLite, channels last, and its multiplier per channel.  given: the operands and
     the parameters of its meaning by name."""
     acc = _SUMS[op](**given)
-    scale = channel_scales(given["xq"], given.get("wq", given.get("yq")), given["oq"], acc.ndim, acc.ndim - 1)
+    scale = channel_scales(given["xq"], given["wq" if "wq" in given else "yq"], given["oq"], acc.ndim, acc.ndim - 1)
     return acc, scale
