@@ -38,3 +38,9 @@ def onnx_turned_in_the_type(g: Given) -> Outputs:
     new = np.stack(both, -1).reshape(turned.shape) if g.attr("interleaved", 0) else np.concatenate(both, -1)
     y = np.concatenate([new, rest], -1)
     return [y.transpose(0, 2, 1, 3) if x.ndim == 4 else y.reshape(x.shape)]
+
+
+def onnx_nan_is_the_best_score(g: Given) -> Outputs:
+    """NonMaxSuppression: a score of NaN is above every number."""
+    s = g["scores"]
+    return g.reevaluate(inputs={"scores": np.where(np.isnan(s), np.array(np.inf, s.dtype), s)})

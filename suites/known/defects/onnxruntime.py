@@ -33,11 +33,13 @@ def ort_same(g: Given) -> list[Any] | None:
     extents = []
     for n, s, k, d in zip(x.shape[2:], strides, kernel, dilations):
         total = -(-n // s) * s - s + k - n
-        extents.append(_half(n + total - d * (k - 1) - 1 + (s - 1) * whole, s) + 1)
+        room = n + total - d * (k - 1) - 1
+        steps = -(-room // s) if whole else _half(room, s)
+        extents.append(steps + 1)
         head = _half(total + (g.attr("auto_pad") == "SAME_LOWER"))
         tail = end = total - head
         if tail < 0:
-            end = _half(n + total - d * (k - 1) - 1 + (s - 1) * whole, s) * s + d * (k - 1) + 1 - n - head
+            end = steps * s + d * (k - 1) + 1 - n - head
             tail = tail if average else min(end, 0)
         begins.append(max(0, head))
         ends.append(max(0, end - min(tail, 0)))

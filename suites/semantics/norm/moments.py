@@ -72,7 +72,7 @@ def spread_bound(
     The mean is off by gamma(n+1) E|x|, the variance by gamma(n+3) (E x^2 + mean^2), which lets one-pass formulas in;
     half of that relative to var + eps, plus four roundings, is the error of the inverse root.  The last product and sum
     may be rounded in the output type.  Where scale (x - mean) is divided last, as ONNX InstanceNormalization writes it,
-    or the scale is divided first, that may be a subnormal number.
+    or the scale is divided first, or x - mean is, that may be a subnormal number.
     """
     axes = tuple(i for i in range(x.ndim) if mean.shape[i] == 1 and x.shape[i] != 1)
     s2 = var + epsilon
@@ -89,12 +89,13 @@ def spread_bound(
     g = 1.0 if scale is None else np.abs(scale)
     b = 0.0 if bias is None else np.abs(bias)
     root, apart = np.sqrt(s2), np.abs(x - mean)
-    lost = np.maximum(_below(ctx, g * apart) / root, _below(ctx, g / root) * (np.abs(x) + np.abs(mean)))
+    lost = np.maximum(below(ctx, g * apart) / root, below(ctx, g / root) * (np.abs(x) + np.abs(mean)))
+    lost = np.maximum(lost, below(ctx, apart / root) * g)
     return e * g + 2 * max(u, ctx.u) * b + ctx.ulp + lost
 
 
-def _below(ctx: Context, product: Array) -> Array:
-    """How far a product of two numbers that are no results may be off for being subnormal."""
+def below(ctx: Context, product: Array) -> Array:
+    """How far a product or quotient that is no result may be off for being subnormal."""
     return np.where((product > 0) & (product < smallest_normal(ctx.acc)), smallest_subnormal(ctx.acc) / 2, 0.0)
 
 

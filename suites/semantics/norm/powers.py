@@ -16,7 +16,7 @@ from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
 from suites.semantics.drawing import param
 from suites.semantics.movement.common import norm_axes, norm_axis
-from suites.semantics.norm.moments import EPSILONS, draw_stash, draw_tail, onto, stage_unit, wide, within
+from suites.semantics.norm.moments import EPSILONS, below, draw_stash, draw_tail, onto, stage_unit, wide, within
 
 Array = np.ndarray
 
@@ -124,6 +124,9 @@ def _rms_bound(ctx: Context) -> Array:
     n = float(np.prod([x.shape[a] for a in axes]))
     u = stage_unit(ctx)
     b = np.abs(ctx.wide) * (gamma(n + 3, u) / 2 + 4 * u + 2 * ctx.u) + ctx.ulp
+    if (scale := ctx.inputs.get("scale")) is not None:  # the quotient may be a subnormal number
+        quotient = np.abs(x) / np.sqrt(mean + ctx.params["epsilon"])
+        b = b + np.abs(wide(onto(scale, x.shape, "scale"))) * below(ctx, quotient)
     return np.where(np.broadcast_to(mean * n * (1 + n * u) >= top(ctx), b.shape), np.inf, b)
 
 
