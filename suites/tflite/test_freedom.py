@@ -14,6 +14,8 @@ from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
+from suites.semantics.quantised.recurrent import GATE, lstm
+from suites.semantics.tensorflow_recurrent import GATES, sigmoid
 from suites.tflite import dialect
 
 QUANTISED = sorted(k for k, v in dialect.versions.items() if v.schema.domain == "quantised")
@@ -189,3 +191,18 @@ def test_a_bound_ends_where_a_fused_activation_does(activation: Any, most: Any) 
     bound = e.error.bound(e.context())
     assert bound[0, 0] <= most
     assert bound[0, 1] > 100 if activation == "NONE" else bound[0, 1] == 0
+
+
+def test_what_the_input_gives_a_gate_may_be_clamped_before_the_state_is_added() -> None:
+    """10 - 8 is 2, or 8 - 8 is 0, in the output gate of the second step."""
+    one = np.ones((1, 1))
+    q = {"scale": [2.0**-7], "zero_point": [0], "axis": 0}
+    p: dict[str, Any] = {f"w_{g}": one * 0 for g in GATES} | {f"r_{g}": one * 0 for g in GATES}
+    p |= {f"b_{g}": np.array([7.0]) for g in GATES} | {"proj": None}
+    p |= {"w_output": one * 10, "b_output": np.zeros(1), "r_output": one * -8}
+    h = lstm(np.ones((2, 1, 1)), p, 2.0**-11, q, q, 0.0)
+    first = float(h.value[0, 0, 0])
+    early = sigmoid(np.clip(10, -8, 8 - GATE) - 8 * first) * np.tanh(2 * sigmoid(7.0))
+    assert abs(early - h.value[1, 0, 0]) <= h.error[1, 0, 0]
+    calm = lstm(np.ones((2, 1, 1)), p | {"w_output": one * 7}, 2.0**-11, q, q, 0.0)
+    assert calm.error[1, 0, 0] < 0.02

@@ -57,11 +57,15 @@ def lstm(x: Array, p: Mapping[str, Any], cell: float, hidden: Quant, state: Quan
     top, out = 32767 * cell, []
 
     def pre(gate: str, now: Array, memory: Numbers) -> Numbers:
-        z = Numbers(now @ p[f"w_{gate}"].T + p[f"b_{gate}"]).plus(h.times(p[f"r_{gate}"], 0.0), 0.0)
+        first = now @ p[f"w_{gate}"].T + p[f"b_{gate}"]
+        z = Numbers(first).plus(h.times(p[f"r_{gate}"], 0.0), 0.0)
         parts = 2
         if p.get(f"p_{gate}") is not None:
             z, parts = z.plus(memory.by(_wide(p[f"p_{gate}"], memory.value), 0.0), 0.0), 3
-        return held(Numbers(z.value, z.error + parts * STORED * GATE), -8.0, 8.0 - GATE)
+        kept = held(Numbers(z.value, z.error + parts * STORED * GATE), -8.0, 8.0 - GATE)
+        alone = np.clip(first, -8.0, 8.0 - GATE)  # what x gives may be clamped before what the state gives is added
+        apart = np.abs(np.clip(alone + (z.value - first), -8.0, 8.0 - GATE) - kept.value)
+        return Numbers(kept.value, np.minimum(kept.error + apart, 16.0))
 
     def gate(z: Numbers) -> Numbers:
         return Numbers(sigmoid(z.value), np.minimum(z.error / 4, 1.0) + FUNCTION)
