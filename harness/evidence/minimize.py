@@ -18,9 +18,9 @@ from harness.declare import OpVersion
 from harness.declare.interpreter import Unfolded
 from harness.evidence.budget import Budget, Fails, as_list
 from harness.evidence.invariants import Invariants
-from harness.evidence.shrink_axes import crop, shorten
-from harness.evidence.shrink_choices import shrink_choices
-from harness.evidence.shrink_values import shrink_data
+from harness.evidence.shrink.axes import crop, shorten
+from harness.evidence.shrink.choices import shrink_choices
+from harness.evidence.shrink.values import shrink_data
 from harness.generate.recipes import arrays_of, materialize
 
 

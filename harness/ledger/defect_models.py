@@ -23,19 +23,19 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.instance_view import InstanceView
+from harness.cases.given import Given as Given
 from harness.cases.result import Result
 from harness.compare import judge
-from harness.core.dtypes import BY_NAME, of
+from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError, UsageError
-from harness.core.instance import SKIPPED, Arg, Instance
+from harness.core.instance import SKIPPED, Instance
 from harness.core.outcome import TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, open_at, registry
@@ -88,61 +88,6 @@ class Inside(NamedTuple):
     its instance; None where it gives what it gives alone."""
 
     node: Callable[[int, Given], Otherwise | None]
-
-
-class Given(InstanceView):
-    """What a defect model looks at.  It may ask the reference for other instances, in the words of the dialect."""
-
-    def __init__(self, case: Case, run: int) -> None:
-        super().__init__(case, run)
-        self._others: list[tuple[Case, list[Expected]]] = []
-
-    @cached_property
-    def expected(self) -> list[Expected]:
-        """What the reference expects, of those outputs too that are skipped."""
-        row = super().expected
-        return (self.reevaluate() or row) if SKIPPED in self.inst.attrs else row
-
-    def reevaluate(
-        self,
-        attrs: Mapping[str, Any] | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        version: Any = None,
-        outs: int | None = None,
-    ) -> list[Expected] | None:
-        """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
-        an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
-        breaks a rule."""
-        attrs, inputs = attrs or {}, inputs or {}
-        args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
-        for k, v in inputs.items():
-            if isinstance(v, np.ndarray):
-                args[k] = _shaped(args.get(k), v)
-            elif isinstance(v, list):
-                args[k] = [_shaped(a, x) for a, x in zip(args[k], v)]
-        kept = {k: v for k, v in {**self.inst.attrs, **attrs}.items() if v is not None and k != SKIPPED}
-        v = self.case.version if version is None else registry.version_of(replace(self.inst, version=version))
-        inst = replace(
-            self.inst, version=v.version, attrs=kept, args=args, outs=outs or self.inst.outs, reruns=(), choices=None
-        )
-        other = Case(v, inst, self.case.index)
-        other.set_data([{k: inputs.get(k, self.arrays.get(k)) for k in args}])
-        if not other.expected:
-            return None
-        self._others.append((other, list(other.expected[0])))
-        return list(other.expected[0])
-
-    def origin(self, e: Expected) -> tuple[Case, int] | None:
-        """The other instance that an output of ``again`` belongs to, and its number there."""
-        return next(((case, i) for case, row in self._others for i, x in enumerate(row) if x is e), None)
-
-
-def _shaped(base: Any, v: Any) -> Any:
-    """An operand of the type and shape of an array."""
-    if not isinstance(v, np.ndarray):
-        return base
-    base = base if isinstance(base, Arg) else Arg(of(v), v.shape)
-    return replace(base, dtype=of(v), shape=v.shape, values=None, dynamic=())
 
 
 Model = Callable[[Given], "Sequence[Any] | Inside | None"]

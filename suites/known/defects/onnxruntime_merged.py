@@ -344,6 +344,8 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     names = ("scale", "B", "input_mean" if "input_mean" in g.arrays else "mean")
     scale, bias, mean = (g[n].astype(np.float32) for n in names)
     var = g["input_var" if "input_var" in g.arrays else "var"].astype(np.float32)
+    if not np.isfinite(scale).all():
+        return None
     along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     along = along if scale.ndim == 1 else (1, *scale.shape)
     with np.errstate(all="ignore"):

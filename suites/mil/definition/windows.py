@@ -77,7 +77,7 @@ def _transposed(at: Attrs, a: Arrays, version: str) -> list[Any]:
         before, after = (given[2 * j], given[2 * j + 1]) if kind == "custom" else (0, 0)
         size = n - before - after
         if kind == "same":
-            size = x.shape[2 + j] * strides[j]
+            size = at["output_shape"][2 + j] if at.get("output_shape") else x.shape[2 + j] * strides[j]
             before = (n - size) // 2
         elif at.get("output_shape"):
             size = at["output_shape"][2 + j]

@@ -192,13 +192,13 @@ LIMITS = {"RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0
 
 def clamped(params: Mapping[str, Any]) -> tuple[float, float, float]:
     """A fused activation's limits in unrounded steps, and the freedom that they have: limit / scale + zero_point is
-    said to be computed in no particular order of f32 operations."""
+    said to be computed in no particular order of f32 operations.  A limit beyond 16 bits is none."""
     q, limits = params.get("oq", params.get("q")), LIMITS.get(params.get("activation", "NONE"))
     if q is None or limits is None:
         return -np.inf, np.inf, 0.0
     z = float(q["zero_point"][0])
     low, high = (v / q["scale"][0] + z for v in limits)
-    return low, high, 2.0**-23 * (abs(z) + max(abs(v) for v in (low, high) if np.isfinite(v)))
+    return low, high, 2.0**-23 * (abs(z) + max((abs(v) for v in (low, high) if abs(v) <= 1 << 17), default=0.0))
 
 
 def reachable(actual: Array, r: Array, freedom: Any, dtype: DType) -> Array:

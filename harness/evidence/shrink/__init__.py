@@ -1,0 +1,1 @@
+"""How an instance is made smaller: its axes, its choices, its values."""
