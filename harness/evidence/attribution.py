@@ -26,7 +26,7 @@ from harness.declare.interpreter import Unfolded
 from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
-from harness.evidence.nodes import ALONE, Nodes, Way
+from harness.evidence.nodes import DEFAULT, Nodes, Query
 from harness.ledger.defect_models import Given, overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
@@ -57,10 +57,10 @@ class Attribution:
                 found = self._ask(program, result, info)
                 told = self._settle(program, result, found, info)
                 if told is result and found.folded:  # the backend itself may compute constants, too
-                    found = self._ask(program, result, info, Way(folds=False))
+                    found = self._ask(program, result, info, Query(folds=False))
                     told = self._settle(program, result, found, info)
                 if told is result and found.loads and found.end is None and result.verdict is Verdict.MISMATCH:
-                    asked = self._ask(program, result, info, Way(loaded=True))
+                    asked = self._ask(program, result, info, Query(loaded=True))
                     told = self._settle(program, result, asked, info)
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
@@ -71,7 +71,7 @@ class Attribution:
                 return self._inside(result, info) if told is result else told
         except OpconformError:  # a node that the reference declines on what came before it
             return result
-        except Exception as e:  # our own defect: no verdict, said aloud
+        except Exception as e:  # our own defect: no verdict, and the record says why
             failed = Outcome(Status.HARNESS_ERROR, result.outcome.outputs, "judge", f"nodes: {type(e).__name__}: {e}")
             return replace(result, verdict=Verdict.UNKNOWN, outcome=failed, judgement=None)
 
@@ -85,30 +85,30 @@ class Attribution:
         for entry, inside in self.ledger.inside(result, info):
             told = replace(result, verdict=Verdict.KNOWN, known=entry.id)
             program = overwritten(case.inst, arrays, {})
-            found = self._ask(program, result, info, Way(told=told, inside=inside))
+            found = self._ask(program, result, info, Query(told=told, inside=inside))
             if found.over:
                 fixed = found.fixed | {n: (x, np.zeros(x.shape)) for n, x in found.over.items()}
                 program = overwritten(case.inst, arrays, found.over)
-                found = replace(self._ask(program, result, info, Way(told=told, fixed=fixed)), fixed=fixed)
+                found = replace(self._ask(program, result, info, Query(told=told, fixed=fixed)), fixed=fixed)
             settled = self._settle(program, result, found, info) if found.fixed else result
             if settled is not result:
                 self.ledger.met(entry.id)
                 return settled
         return result
 
-    def _ask(self, program: Unfolded, result: Result, info: BackendInfo, way: Way = ALONE) -> Nodes:
+    def _ask(self, program: Unfolded, result: Result, info: BackendInfo, query: Query = DEFAULT) -> Nodes:
         """The answers of the nodes."""
-        nodes = Nodes(dict(program.values), told=[way.told] if way.told is not None else [])
+        nodes = Nodes(dict(program.values), told=[query.told] if query.told is not None else [])
         for k, names in enumerate(program.names):
-            if way.fixed and way.fixed.keys() >= set(names):
-                nodes.take({n: way.fixed[n] for n in names})
+            if query.fixed and query.fixed.keys() >= set(names):
+                nodes.take({n: query.fixed[n] for n in names})
                 continue
             if nodes.undefined and nodes.undefined.intersection(program.reads(k)):
                 nodes.undefined.update(names)
                 continue
             inst, at_load = program.node(k, nodes.scope), program.at_load(k, nodes.scope)
             nodes.loads |= inst != at_load
-            inst = at_load if way.loaded else inst
+            inst = at_load if query.loaded else inst
             one = Case(registry.version_of(inst), inst, result.case.index)
             try:
                 one.hold()
@@ -126,13 +126,13 @@ class Attribution:
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
-            otherwise = None if way.inside is None else way.inside.node(k, Given(one, 0))
+            otherwise = None if query.inside is None else query.inside.node(k, Given(one, 0))
             if otherwise is not None:
                 nodes.over.update(otherwise.over)
                 nodes.fixed.update(zip(names, otherwise.row))
                 nodes.take(dict(zip(names, otherwise.row)))
                 continue
-            got = self._answer(one, at_load, result, info, way, nodes)
+            got = self._answer(one, at_load, result, info, query, nodes)
             if got is not None and got.verdict is Verdict.UNKNOWN:
                 nodes.end = result
                 return nodes
@@ -169,15 +169,15 @@ class Attribution:
             nodes.given.update(zip(names, outputs))
             nodes.off.update((n, b) for n, e in zip(names, row) if (b := e.off()) is not None)
             self._widen(nodes, names, got, info)
-            nodes.take({n: way.fixed[n] for n in names if n in way.fixed})
+            nodes.take({n: query.fixed[n] for n in names if n in query.fixed})
         return nodes
 
     def _answer(
-        self, one: Case, at_load: Instance, result: Result, info: BackendInfo, way: Way, nodes: Nodes
+        self, one: Case, at_load: Instance, result: Result, info: BackendInfo, query: Query, nodes: Nodes
     ) -> Result | None:
         """The verdict on a node, of the backend that computes it in the program; None where it cannot be a model of its
         own.  at_load: the node with constants for all that a runtime may know when it loads the program."""
-        got = self._folded(at_load, result, info) if way.folds else None
+        got = self._folded(at_load, result, info) if query.folds else None
         nodes.folded |= got is not None
         got = got or self._one(one, info)
         if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):

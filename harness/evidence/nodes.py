@@ -11,7 +11,7 @@ from harness.ledger.defect_models import Inside
 
 
 @dataclass(frozen=True)
-class Way:
+class Query:
     """How the nodes are asked.
 
     folds: those without other operands than constants are asked of the backend that computes constants, where there is
@@ -26,7 +26,7 @@ class Way:
     fixed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
-ALONE = Way()
+DEFAULT = Query()
 
 
 @dataclass

@@ -192,7 +192,8 @@ LIMITS = {"RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0
 
 def clamped(params: Mapping[str, Any]) -> tuple[float, float, float]:
     """A fused activation's limits in unrounded steps, and the freedom that they have: limit / scale + zero_point is
-    said to be computed in no particular order of f32 operations.  A limit beyond 16 bits is none."""
+    said to be computed in no particular order of f32 operations.  A limit beyond what 16 bits and
+    a zero point reach clamps nothing, and the other limit gets no freedom from it."""
     q, limits = params.get("oq", params.get("q")), LIMITS.get(params.get("activation", "NONE"))
     if q is None or limits is None:
         return -np.inf, np.inf, 0.0
