@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.core.dtypes import I32
+from harness.core.dtypes import BY_NAME, I32, int_range
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
@@ -477,3 +477,54 @@ def test_an_output_shape_decides_the_padding_of_same() -> None:
     c = case("conv_transpose", "ios15", one, pad_type="same", strides=[2], output_shape=[1, 1, 5])
     assert c.expected is None
     assert "output-shape-agrees" in c.problem
+
+
+def test_a_signal_or_a_batch_of_signals_is_transformed() -> None:
+    """torch.stft, to which complex_stft refers: "either a 1-D time sequence or a 2-D batch of time sequences"."""
+    for shape, fits in (([6], True), ([2, 6], True), ([1, 2, 6], False), ([1, 1, 2, 6], False)):
+        c = case("complex_stft", "ios15", {"input": ("f32", shape, [1.0] * int(np.prod(shape)))}, n_fft=4)
+        assert (c.expected is not None) == fits
+        assert fits or "signal-or-batch" in c.problem
+
+
+def test_the_sizes_of_an_image_are_a_vector() -> None:
+    """resize: "shape: tensor<[K], U>"."""
+    x = ("f32", [2, 2], [1.0, 2.0, 3.0, 4.0])
+    for shape, fits in (([1], True), ([1, 1, 1], False), ([], False)):
+        c = case("resize", "ios17", {"x": x, "shape": ("i32", shape, [3])}, resized_dims=1)
+        assert (c.expected is not None) == fits
+        assert fits or "rank-of-list" in c.problem
+
+
+def test_a_list_that_is_an_operand_has_a_fixed_length() -> None:
+    """make_list: "If dynamic_length is False, init_length is the fixed length", as the models of the suite state it."""
+    item = {"dtype": "f32", "shape": [1], "values": [1.0]}
+    fields = {"format": 1, "dialect": "mil", "op": "list_write", "version": "ios15", "opset": "ios18", "outs": 1}
+
+    def made(at: int) -> Case:
+        ls = {"dtype": "f32", "shape": [1], "kind": "list", "items": [item, item]}
+        index = {"dtype": "i32", "shape": [], "values": [at]}
+        args = {"ls": ls, "index": index, "value": {**item, "values": [2.0]}}
+        inst = Instance.from_json({**fields, "attrs": {"@read": "list"}, "args": args})
+        return fill(dialect.version_of(inst), inst)
+
+    assert answer(made(1)) == [[1.0], [2.0]]
+    assert "index-in-list" in made(2).problem
+
+
+def test_a_number_has_a_type_that_holds_it() -> None:
+    """topk iOS17, k: const<K>, K of i8, i16 and i32."""
+    for inst in drawn("topk/ios17", 4000):
+        lo, hi = int_range(BY_NAME[inst.attrs.get("@K", "i32")])
+        assert lo <= inst.attrs.get("k", 1) <= hi, inst.dumps()
+
+
+
+def test_a_split_has_as_many_results_as_parts() -> None:
+    """split: "num_splits must be supplied to determine the number of outputs", or the length of split_sizes does."""
+    x = ("f32", [6], [1.0] * 6)
+    for attrs, n in (({"num_splits": 6}, 6), ({"split_sizes": [6]}, 1), ({"split_sizes": [1, 2, 3]}, 3)):
+        for outs in (1, 2, 3, 6):
+            c = case("split", "ios15", {"x": x}, outs=outs, axis=0, **attrs)
+            assert (c.expected is not None) == (outs == n)
+            assert outs == n or "result-of-each-part" in c.problem

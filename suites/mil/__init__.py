@@ -89,6 +89,8 @@ class Mil(Dialect):
             inst.attrs["pad_type"] = "same"  # the package takes it from iOS 16 on
         inst.args.update(inst.attrs.pop("@captured", {}))
         _widen(version, inst)
+        for name, letter in letters.items():
+            _widen_stated(inst, name, letter)
         if "validate_indices" in version.schema.attrs and "validate_indices" not in inst.attrs and d.bool():
             inst.attrs["validate_indices"] = d.bool()
         return inst
@@ -101,13 +103,15 @@ class Mil(Dialect):
         return d.int(0, 3) > 0 if not t.shape else super().draws_const(version, slot, t, d)
 
     def call_of(self, inst: Instance, arrays: dict[str, Any], version: OpVersion | None = None) -> Call:
-        """ "If pad is not a constant, it must be a vector of length 2 * rank(x)" (pad): the arrays do not tell."""
+        """ "If pad is not a constant, it must be a vector of length 2 * rank(x)" (pad): the arrays do not tell.  Nor do
+        they tell that lists have a fixed length, as the builder makes them."""
         if inst.op == "pad":
             match inst.args.get("x"), inst.args.get("pad"):
                 case Arg() as x, Arg(const=False) as pad if pad.shape != (2 * len(x.shape),):
                     why = f"pad of {list(pad.shape)} at run time, x of rank {len(x.shape)}"
                     raise RuleError("pairs-of-all-axes", why)
-        return super().call_of(inst, arrays, version)
+        lists = {n: running.Fixed(arrays[n]) for n in arrays if _is_list(inst, n)}
+        return super().call_of(inst, {**arrays, **lists} if lists else arrays, version)
 
     def keeps(self, version: OpVersion) -> tuple[str, ...]:
         return edges.keeps(version.schema)
@@ -126,6 +130,21 @@ class Mil(Dialect):
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         g = self.parse(model)
         return run_graph(self, g, running.feed(g, fed(g, inputs, cast=True)), g.meta["opset"], watch=watch)
+
+
+def _is_list(inst: Instance, slot: str) -> bool:
+    a = inst.args.get(slot)
+    return isinstance(a, Arg) and a.kind == "list"
+
+
+def _widen_stated(inst: Instance, name: str, letter: str) -> None:
+    """An integer that does not fit the type noted for it gets i32, which every type letter of integers has."""
+    noted, value = inst.attrs.get(f"@{letter}"), inst.attrs.get(name)
+    if noted is None or not isinstance(value, int) or BY_NAME[noted].kind not in "iu":
+        return
+    lo, hi = int_range(BY_NAME[noted])
+    if not lo <= value <= hi:
+        inst.attrs[f"@{letter}"] = I32.name
 
 
 def _widen(version: OpVersion, inst: Instance) -> None:

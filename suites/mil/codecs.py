@@ -109,17 +109,21 @@ def overflowing(exact: Callable[..., np.ndarray]) -> Callable[[Call], str | None
 
 
 @overload
-def ints(call: Call, name: str, default: Sequence[int]) -> tuple[int, ...]: ...
+def ints(call: Call, name: str, default: Sequence[int], axes: int = 1) -> tuple[int, ...]: ...
 
 
 @overload
-def ints(call: Call, name: str) -> tuple[int, ...] | None: ...
+def ints(call: Call, name: str, default: None = None, axes: int = 1) -> tuple[int, ...] | None: ...
 
 
-def ints(call: Call, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:
-    """A list parameter as a tuple of ints."""
+def ints(call: Call, name: str, default: Sequence[int] | None = None, axes: int = 1) -> tuple[int, ...] | None:
+    """A list parameter as a tuple of ints.  axes: its rank, as the page states it; another breaks "rank-of-list"."""
     v = call.get(name)
-    return (None if default is None else tuple(default)) if v is None else tuple(int(x) for x in np.asarray(v).ravel())
+    if v is None:
+        return None if default is None else tuple(default)
+    a = np.asarray(v)
+    need(a.ndim == axes, "rank-of-list", f"{name}: expected rank {axes}, got {list(a.shape)}")
+    return tuple(int(x) for x in a.ravel())
 
 
 def signed(d: Draw, axes: Sequence[int], rank: int) -> list[int]:

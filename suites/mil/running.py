@@ -13,6 +13,11 @@ from harness.core.instance import Graph, Node
 _DTYPES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "bool", "string": "str"}
 
 
+class Fixed(list):  # type: ignore[type-arg]
+    """A list "whose init_length is the fixed length throughout runtime" (make_list, dynamic_length = false), as the
+    builder makes every operand that is a list."""
+
+
 class State:
     """A state of a running program: ``value`` is what ``read_state`` sees."""
 

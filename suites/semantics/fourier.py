@@ -127,8 +127,11 @@ def stft(
 ) -> Array:
     """Transforms of windows of ``n_fft`` samples every ``hop`` (a quarter of it), each times ``window`` centred in it.
 
-    x: [samples] or [batch, samples].  Returns [..., frequencies, windows].  Raises RuleError "window-fits".
+    x: [samples] or [batch, samples]; torch.stft, input: "must be either a 1-D time sequence or a 2-D batch of time
+    sequences".  Returns [..., frequencies, windows].  Raises RuleError "signal-or-batch", "window-fits".
     """
+    if x.ndim not in (1, 2):
+        raise RuleError("signal-or-batch", f"rank {x.ndim}")
     hop = n_fft // 4 if hop is None else hop
     width = n_fft if width is None else width
     if x.shape[-1] < n_fft or hop < 1:

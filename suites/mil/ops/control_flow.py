@@ -16,7 +16,7 @@ from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from suites.mil import op
 from suites.mil.codecs import maybe, need, scalar, vector
-from suites.mil.running import State
+from suites.mil.running import Fixed, State
 from suites.semantics import elementwise
 
 # -- cond and while_loop: the blocks are small programs of their own
@@ -215,10 +215,6 @@ def _read_out(call: Call, ls: list[Any]) -> list[Any]:
 def _list(d: Draw, least: int = 1) -> tuple[T, tuple[int, ...], int]:
     shape, n = d.shape(1, 3, lo=1), d.int(least, 4)
     return T(shape, kind="list", items=[T(shape) for _ in range(n)]), shape, n
-
-
-class Fixed(list):  # type: ignore[type-arg]
-    """A list "whose init_length is the fixed length throughout runtime" (make_list, dynamic_length = false)."""
 
 
 def _make_list(call: Call) -> Any:

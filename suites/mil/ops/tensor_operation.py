@@ -99,6 +99,8 @@ def _split(call: Call) -> list[Any]:
     x, axis = call.inputs["x"], scalar(call, "axis")
     sizes, count = ints(call, "split_sizes"), scalar(call, "num_splits")
     need(sizes is not None or count is not None, "sizes-or-count")
+    parts = count if sizes is None else len(sizes)
+    need(parts == call.n_outs, "result-of-each-part", f"{parts} parts, {call.n_outs} results")
     if sizes is None:
         return movement.split_even(x, axis=axis, count=count)
     need(count is None or count == len(sizes), "count-of-sizes", f"{count} for {sizes}")

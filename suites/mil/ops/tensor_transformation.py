@@ -313,7 +313,9 @@ def _break_batch(d: Draw) -> dict[str, Any]:
 op(
     "space_to_batch",
     Evaluation(
-        lambda c: _back(c, [s.space_to_batch(_spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings"))]),
+        lambda c: _back(
+            c, [s.space_to_batch(_spatial(c), block=ints(c, "block_shape"), pads=ints(c, "paddings", axes=2))]
+        ),
         s.space_to_batch.error,
     ),
     Sampling(_draw_space_to_batch),
@@ -322,7 +324,9 @@ op(
 op(
     "batch_to_space",
     Evaluation(
-        lambda c: _back(c, [s.batch_to_space(_spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops"))]),
+        lambda c: _back(
+            c, [s.batch_to_space(_spatial(c), block=ints(c, "block_shape"), crops=ints(c, "crops", axes=2))]
+        ),
         s.batch_to_space.error,
     ),
     Sampling(_draw_batch_to_space),
