@@ -53,6 +53,8 @@ class Dialect:
     """Lowest rank of its tensors."""
     max_rank: int = 6
     """Highest rank of its tensors; ``rank_limit`` may say another one of an op."""
+    limits_results: bool = False
+    """Does ``rank_limit`` hold for results as well?"""
     allow_empty: bool = True
     """May its tensors have axes of extent 0?"""
     const_chance: int = 5

@@ -14,7 +14,7 @@ from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.declare.invalid import draw_invalid, invalid_generators_of
-from harness.declare.op_version.nearby import takes
+from harness.declare.op_version.nearby import beside, takes
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import literal
@@ -519,6 +519,12 @@ def test_a_number_has_a_type_that_holds_it() -> None:
         assert lo <= inst.attrs.get("k", 1) <= hi, inst.dumps()
 
 
+def test_a_result_has_five_axes_at_most() -> None:
+    """Program, check for an invalid program: "Core ML only supports tensors with rank <= 5"."""
+    for rank, fits in ((4, True), (5, False)):
+        c = case("expand_dims", "ios15", {"x": ("f32", [1] * rank, [1.0])}, axes=[0])
+        assert takes(dialect.version_of(c.inst), c.inst) == fits
+
 
 def test_a_split_has_as_many_results_as_parts() -> None:
     """split: "num_splits must be supplied to determine the number of outputs", or the length of split_sizes does."""
@@ -528,3 +534,13 @@ def test_a_split_has_as_many_results_as_parts() -> None:
             c = case("split", "ios15", {"x": x}, outs=outs, axis=0, **attrs)
             assert (c.expected is not None) == (outs == n)
             assert outs == n or "result-of-each-part" in c.problem
+
+
+def test_what_is_counted_with_an_extent_is_not_moved_where_it_has_a_type_of_its_own() -> None:
+    """topk iOS17, k: const<K>; 128 is no number of i8."""
+    v = dialect.versions["mil/topk/ios17"]
+    for seed in range(400):
+        engine = Prng(case_seed(seed, v.key, 0))
+        inst = v.draw(engine, "ios18", edges=False)
+        moved = beside(v, v.begin(engine, "ios18"), inst)
+        assert moved.attrs.get("k") == inst.attrs.get("k")

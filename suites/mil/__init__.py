@@ -37,6 +37,7 @@ class Mil(Dialect):
     draws_edges = False
     edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
     special_ends = True
+    limits_results = True
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """Not stated: whether an axis may be named twice.  Loop variables are of any types."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from harness.core.dtypes import int_range
 from harness.core.instance import SKIPPED, Arg, Instance
 from harness.declare.params import Axes, Axis, Divisor, Each, Integer, Ints, Pads
 from harness.declare.schema import Attr
@@ -77,8 +78,9 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
 
 
 def _counting(version: Any, inst: Instance, old: int, new: int) -> Instance:
-    """The instance with attributes that count ``new`` where they counted ``old``."""
+    """The instance with attributes that count ``new`` where they counted ``old``, but for those that are kept."""
     counts = {a.name for a in version.schema.attrs.values() if a.type in ("int", "ints")}
+    counts.difference_update(version.dialect.keeps(version))
     attrs = dict(inst.attrs)
     for name in counts & attrs.keys():
         v = attrs[name]
@@ -215,6 +217,9 @@ def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
     new = _list(d, inst, old, edge) if len(a.shape) == 1 else [edge(), *old[1:]]
     if new == old or (min(new, default=0) < 0 <= min(old) and slot not in _AXES):
         return None  # what was not negative stays so: an annotation would say more
+    lo, hi = int_range(a.dtype)
+    if new and not lo <= min(new) <= max(new) <= hi:
+        return None
     return changed(inst, {(slot, k): replace(a, shape=(len(new),) if len(a.shape) == 1 else a.shape, values=new)})
 
 

@@ -99,6 +99,10 @@ def takes(version: Any, inst: Instance) -> bool:
             expected = version.evaluate(call)
             if sum(getattr(e.value, "size", 0) for e in expected) > ELEMENTS:
                 return False
+            if version.dialect.limits_results:
+                limit = version.dialect.rank_limit(version)
+                if any(getattr(e.value, "ndim", 0) > limit for e in expected):
+                    return False
             inst.evaluated = arrays, expected
             return True
     except Exception:  # whatever it is, this is no instance to hold against a backend
