@@ -1,4 +1,4 @@
-"""Models of the defects of LiteRT's sums of products with 16-bit operands."""
+"""Models of the defects of LiteRT's multiplication by a ratio of scales in 32 bits."""
 
 from __future__ import annotations
 
@@ -54,3 +54,15 @@ def sums_beyond_32_bits(g: Given) -> Outputs:
     narrow = converted or g.attr("quantized_bias_type") == "i32"
     other = ends([_wrapped(_shifted_first(a, s)) for a, s in pairs]) if narrow else None
     return [Near(cut, np.where(beside, np.inf, 1), other)]
+
+
+def steps_shifted_out_of_32_bits(g: Given) -> Outputs:
+    """QUANTIZE of stored integers: each less its zero point is shifted left in 32 bits, then multiplied."""
+    q, out, due = g.inst.tensor("input").quantised, g.attr("@outputs")[0]["quant"], g.expected[0].value
+    by = q["scale"][0] / out["scale"][0]
+    if len(q["scale"]) > 1 or by < 1:
+        return None
+    low, high = clamp_range(out, of(due), "NONE")
+    steps = [_wrapped(_shifted_first(int(n), by)) for n in fixed.centred(g["input"], q).ravel()]
+    kept = np.clip(np.array(steps, object) + out["zero_point"][0], low, high).astype(due.dtype)
+    return [Near(kept.reshape(due.shape), 1)]

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.instance import SKIPPED, Graph, Node
 from harness.core.quiet import quiet
 from harness.declare import registry
-from harness.ledger.defect_models import Given, Near, Such
+from harness.ledger.defect_models import Given, Inside, Near, Otherwise, Such
 
 Outputs = list[Any] | None
 
@@ -45,8 +45,8 @@ def unnamed_result_is_an_operand(g: Given) -> bool:
     return bool(_touched(g)[0])
 
 
-def _limited(g: Given, k: int, held: str) -> np.ndarray | None:
-    """The result of a Clip whose lower limit is the result without a name."""
+def _limits(g: Given, k: int, held: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Of a Clip whose lower limit is the result without a name: its data, the lower limit, the upper one."""
     graph: Graph = g.attr("program")
     dialect = g.case.version.dialect
     with quiet:
@@ -58,9 +58,16 @@ def _limited(g: Given, k: int, held: str) -> np.ndarray | None:
     if node.op != "Clip" or _left_out(node, g.inst.opset) != ["min"]:
         return None
     try:
-        return np.asarray(np.clip(scope[node.inputs["input"]], row[i].value, scope[node.inputs["max"]]))
+        data, low, high = np.broadcast_arrays(scope[node.inputs["input"]], row[i].value, scope[node.inputs["max"]])
     except ValueError:
         return None
+    return data, low, high
+
+
+def _limited(g: Given, k: int, held: str) -> np.ndarray | None:
+    """The result of a Clip whose lower limit is the result without a name."""
+    found = _limits(g, k, held)
+    return None if found is None else np.asarray(np.clip(*found))
 
 
 def unnamed_result_taken(g: Given) -> Outputs:
@@ -80,6 +87,25 @@ def unnamed_result_taken(g: Given) -> Outputs:
         else:
             out.append(_of_the_rank(e.value))
     return out
+
+
+def unnamed_result_inside(g: Given) -> Inside | None:
+    """The same where the result without a name is itself that of a node with a listed difference: a Clip's lower limit
+    may be any number, so each element lies between the data and the upper limit, or is that."""
+    taken, _ = _touched(g)
+    if not taken:
+        return None
+
+    def node(k: int, one: Given) -> Otherwise | None:
+        found = _limits(g, k, taken[k]) if k in taken else None
+        if found is None:
+            return None
+        data, _, high = (x.astype(np.float64) for x in found)
+        least = np.minimum(data, high)
+        middle = ((least + high) / 2).astype(found[0].dtype)
+        return Otherwise([(middle, (high - least) / 2 + np.abs(high) * 2.0**-10)], {})
+
+    return Inside(node)
 
 
 def _of_the_rank(due: np.ndarray) -> Such:

@@ -113,12 +113,23 @@ def _behind(program: Graph, name: str) -> set[str]:
 
 def product_keeps_its_shape(g: Given) -> Outputs:
     """What scale and bias widen has the shape of the product of integers: of each widened axis the first."""
+    return _first_of_the_widened(g, list(g.expected))
+
+
+def scaled_bias_keeps_shape(g: Given) -> Outputs:
+    """The same, and the scale multiplies the bias as well."""
+    again = _bias_before_the_scale(g)
+    return None if again is None else _first_of_the_widened(g, again)
+
+
+def _first_of_the_widened(g: Given, row: list[Any]) -> Outputs:
+    """Of the results behind a product of integers as much as has its shape; None where that is all."""
     program = g.attr("program")
     product, shape = _integer_product(g)
     if product is None:
         return None
     out, found, behind = list[Any](), False, _behind(program, product)
-    for name, e in zip(program.outputs, g.expected):
+    for name, e in zip(program.outputs, row):
         value, within = e.value, np.broadcast_to(e.error.bound(e.context()), e.value.shape)
         if value.ndim < len(shape) or name not in behind:
             out.append(None)
@@ -195,6 +206,10 @@ def product_widened_in_place(g: Given) -> Outputs:
 
 def bias_before_the_scale(g: Given) -> Outputs:
     """A scale that is neither one number nor one a column multiplies the bias as well."""
+    return _near(_bias_before_the_scale(g))
+
+
+def _bias_before_the_scale(g: Given) -> list[Any] | None:
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for add in [n for n in program.nodes if n.op == "Add"]:
@@ -222,7 +237,7 @@ def bias_before_the_scale(g: Given) -> Outputs:
             program.nodes[k : k + 1] = nodes
             found = True
             break
-    return _near(g.reevaluate({"program": program})) if found else None
+    return g.reevaluate({"program": program}) if found else None
 
 
 def batchnorm_in_the_weights(g: Given) -> Outputs:

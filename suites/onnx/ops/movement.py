@@ -110,13 +110,16 @@ class Sizes(Codec):
     the last one smaller)."""
 
     def decode(self, call: Call) -> tuple[int, ...]:
-        """Raises RuleError "one-of-sizes" (since 18), "equal-parts" (before)."""
+        """Raises RuleError "one-of-sizes" (since 18), "equal-parts" (before), "one-length-per-output"."""
         v, count = call.get("split"), call.attrs.get("num_outputs")
         newest = "num_outputs" in call.version.schema.attrs
         if newest and (v is None) == (count is None):
             raise RuleError("one-of-sizes", "either split or num_outputs is given")
         if v is not None:
-            return tuple(int(x) for x in np.asarray(v).ravel())
+            lengths = tuple(int(x) for x in np.asarray(v).ravel())
+            if len(lengths) != call.n_outs:  # Split-13, split: "length of each output"
+                raise RuleError("one-length-per-output", f"lengths {list(lengths)} for {call.n_outs} outputs")
+            return lengths
         shape = call.inputs["input"].shape
         n = shape[norm_axis(call.attr("axis", 0), len(shape))]
         count = call.n_outs if count is None else int(count)
@@ -156,6 +159,15 @@ def _unequal(d: Draw) -> dict:
     return {"input": T((d.int(0, 2) * n + d.int(1, n - 1), *d.shape(0, 2))), "@outs": n}
 
 
+def _length_too_many(d: Draw) -> dict:
+    """Two lengths for one output, or one too many."""
+    n = d.int(1, 3)
+    lengths: dict[str, Any] = {"split": T((n + 1,), values=[1] * (n + 1))}
+    if "split" not in d.version.slots_of_schema:
+        lengths = {"split": [1] * (n + 1)}
+    return {"input": T((n + 1, *d.shape(0, 2))), **lengths, "@outs": n}
+
+
 def _both_sizes(d: Draw) -> dict:
     n = d.int(1, 4)
     return {"input": T((n, *d.shape(0, 2))), "split": T((n,), values=[1] * n), "num_outputs": n, "@outs": n}
@@ -165,7 +177,7 @@ op(
     "Split",
     s.split,
     Sampling(outs=_parts),
-    Checks(breaks={"equal-parts": _unequal}),
+    Checks(breaks={"equal-parts": _unequal, "one-length-per-output": _length_too_many}),
     until=10,
     x="input",
     axis=Front("axis", default=0),
@@ -175,7 +187,7 @@ op(
     "Split",
     s.split,
     Sampling(outs=_parts),
-    Checks(breaks={"equal-parts": _unequal}),
+    Checks(breaks={"equal-parts": _unequal, "one-length-per-output": _length_too_many}),
     since=11,
     until=13,
     x="input",
@@ -186,7 +198,10 @@ op(
     "Split",
     s.split,
     Sampling(outs=_parts),
-    Checks(agrees={"num_outputs": lambda c: c.n_outs}, breaks={"one-of-sizes": _both_sizes}),
+    Checks(
+        agrees={"num_outputs": lambda c: c.n_outs},
+        breaks={"one-of-sizes": _both_sizes, "one-length-per-output": _length_too_many},
+    ),
     since=18,
     x="input",
     axis=Default("axis", 0),
