@@ -93,10 +93,11 @@ def _settle(
         if e.open is not None:
             subnormal &= ~e.open
     if not c.bad:
-        gone = np.asarray(a, np.float64) == 0
+        gone, tiny = np.asarray(a, np.float64) == 0, smallest_normal(e.dtype)
         # what rounds to zero is not flushed; what rounds to the smallest normal number may be kept or flushed, since
-        # IEEE 754-2019, 7.5 lets an implementation detect tininess before or after rounding
-        normal = np.abs(np.asarray(e.value, np.float64)) >= smallest_normal(e.dtype)
+        # IEEE 754-2019, 7.5 lets an implementation detect tininess before or after rounding; a normal number that is
+        # off by less than the bound was neither
+        normal = np.maximum(np.abs(np.asarray(e.value, np.float64)), np.abs(np.asarray(a, np.float64))) >= tiny
         kept, flushed = (int(np.count_nonzero(subnormal & x)) for x in (~gone & ~normal, gone & ~normal))
         if not kept or not flushed:
             return AGREE

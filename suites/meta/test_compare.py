@@ -329,6 +329,13 @@ def test_14_a_result_that_rounds_to_the_smallest_normal_need_not_be_flushed():
     assert kind(e, np.array([1e-38, 0], np.float32), flushes=("f32",)) == "flush"  # both are subnormal
 
 
+def test_14_a_normal_number_where_a_subnormal_is_expected_tells_nothing_of_flushing():
+    h = np.array([1e-40, 1e-40])
+    e = expect(h.astype(np.float32), h, classes.bounded(lambda c: 1e-7, "1e-7"))
+    assert agrees(e, np.array([0, 3e-8], np.float32), flushes=("f32",))
+    assert kind(e, np.array([0, 1e-40], np.float32), flushes=("f32",)) == "flush"
+
+
 def test_14_flushed_elements_do_not_enter_the_error_of_wrong_ones():
     e = wide_of([2.0**-130, 1.0], F32, classes.rounded(2))
     j = verdict(e, np.array([0, 1 + 2.0**-20], np.float32), flushes=("f32",))

@@ -166,6 +166,25 @@ def test_flushing_shows_next_to_underspecified_elements():
     assert judge_case(case, flushing, [Outcome(Status.VALUE, [got], "run")]).verdict is Verdict.MISMATCH
 
 
+def test_a_reading_of_a_sum_has_the_room_of_the_sum():
+    x = np.array([1.1, 2.2, 3.3, 4.4, 5.5, 6.6], np.float32)
+    w = np.array([[[0.1, 0.2, 0.3, 0.7], [0.3, 0.1, 0.7, np.nan]]], np.float32)
+    case = case_of(
+        "Conv", 11, {"X": ("f32", [1, 2, 3], x.tolist()), "W": ("f32", [1, 2, 4], w.ravel().tolist())}, {"pads": [1, 1]}
+    )
+    padded = np.pad(x.reshape(2, 3).astype(np.float64), ((0, 0), (1, 1)))
+    products = [np.nan_to_num(w[0].astype(np.float64)) * padded[:, k : k + 4] for k in range(2)]
+    left_out = np.float32([[[np.nan, products[1].sum()]]])  # where the NaN stands over the padding
+
+    def verdict(ulps: float) -> Verdict:
+        got = (left_out * (1 + ulps * 2.0**-23)).astype(np.float32)
+        return judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [got], "run")]).verdict
+
+    assert verdict(0) is Verdict.AMBIGUOUS
+    assert verdict(2) is Verdict.AMBIGUOUS
+    assert verdict(1000) is Verdict.MISMATCH
+
+
 def test_reasons_are_gathered():
     a, b = underspecified("a", np.array([True, False])), underspecified("b", np.array([False, True]))
     assert underspecified("none", np.array([False])) is None

@@ -74,7 +74,11 @@ def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]
         return None
     multiplied, skipped = _taps(x, w, inputs.get("b"), g, int(params["groups"]))
     why = "inf or NaN in the filter: the op set does not say whether padding zeros are multiplied"
-    return underspecified(why, np.isnan(multiplied) & ~np.isnan(skipped), multiplied, skipped)
+    terms = product(w.shape[1:]) + 3
+    calm = np.abs(tamed(x)), np.abs(tamed(w)), None if inputs.get("b") is None else np.abs(tamed(inputs["b"]))
+    _, size = _taps(*calm, g, int(params["groups"]))
+    within = terms * (unit(of(x)) * size + smallest_subnormal(of(x)))
+    return underspecified(why, np.isnan(multiplied) & ~np.isnan(skipped), multiplied, skipped, within=within)
 
 
 def _taps(x: Array, w: Array, b: Array | None, g: Object, groups: int) -> tuple[Array, Array]:
