@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from functools import cache
+from sys import intern
 
 from harness.cases.case import Case
 from harness.core.dtypes import DType
@@ -49,8 +50,8 @@ def traits(case: Case, kinds: Container[str] = (OMITTED, ATTR)) -> tuple[str, ..
 def _of_operand(
     name: str, dtype: DType, rank: int, const: bool, empty: bool, dynamic: bool, quant: str
 ) -> tuple[str, ...]:
-    """The traits of an operand; kept, since few sorts of operands make up most instances."""
-    return (
+    """The traits of an operand; kept, since few sorts of operands make up most instances.  One text for each trait."""
+    found = (
         f"type:{name}={dtype}",
         f"rank:{name}={rank}",
         f"const:{name}={_answer(const)}",
@@ -58,6 +59,7 @@ def _of_operand(
         f"dynamic:{name}={_answer(dynamic)}",
         f"quantised:{name}={quant}",
     )
+    return tuple(map(intern, found))
 
 
 def _answer(x: object) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
 STEP = 16  # cases of the first stage after the saved instances
@@ -78,7 +79,7 @@ class Answers:
         """Count the traits of instances that were taken, and of those that were unsupported."""
         for k, traits in enumerate((taken, lacked)):
             for name, n in traits.items():
-                self.traits.setdefault(name, [0, 0])[k] += n
+                self.traits.setdefault(intern(name), [0, 0])[k] += n  # op versions have most traits in common
 
     def add(self, other: Answers) -> None:
         for combination, n in other.types.items():

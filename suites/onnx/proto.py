@@ -199,7 +199,7 @@ def sparse(value: Sparse) -> Message:
     return (1, tensor("", value.values), 2, tensor("", value.indices), 3, list(value.dims))
 
 
-_KEPT = 1 << 13  # types of tensors at most, then all anew: new shapes come as long as a run lasts
+_KEPT = 1 << 10  # types of tensors at most, then all anew: new shapes come as long as a run lasts
 _SHAPES: dict[tuple[int, tuple[Dim, ...] | None], bytes] = {}
 
 

@@ -34,7 +34,7 @@ _WRITTEN: dict[
 _READ: dict[
     str, tuple[Any, ...]
 ] = {}  # form -> dtype, shape, bytes in the payload, our name if the elements are tagged
-_KEPT = 1 << 13  # of each, at most, 400 bytes each; then all anew: shapes recur, but new ones come all the time
+_KEPT = 1 << 10  # of each, at most, 400 bytes each; then all anew: a third of the shapes is new as long as a run lasts
 ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode  # ours, whatever a backend does to json
 DECODE = json.JSONDecoder().decode
 
