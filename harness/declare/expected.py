@@ -161,7 +161,9 @@ def open_at(call: Call, why: Underspecified, i: int, actual: np.ndarray) -> np.n
         at = _carried(call, i, mask)
         if part.readings:
             said = [_laid(call, i, np.asarray(r)) for r in part.readings]
-            at = at & np.logical_or.reduce([_is_reading(actual, r, part.within) for r in said])
+            # how far from a reading is in the meaning's layout, as the readings are
+            within = part.within if np.ndim(part.within) == 0 else _laid(call, i, np.asarray(part.within))
+            at = at & np.logical_or.reduce([_is_reading(actual, r, within) for r in said])
         out |= at
     return out
 

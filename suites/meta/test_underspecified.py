@@ -185,6 +185,41 @@ def test_a_reading_of_a_sum_has_the_room_of_the_sum():
     assert verdict(1000) is Verdict.MISMATCH
 
 
+def test_the_room_of_a_reading_is_in_the_layout_of_the_output():
+    """TFLite's channels come last, those of the meaning second."""
+    weights = [0.5, np.nan, 0.5, 0.5]  # [out, height, width, in]
+    case = case_of(
+        "CONV_2D",
+        1,
+        {"input": ("f32", [1, 2, 3, 1], [1, 2, 3, 4, 5, 6]), "filter": ("f32", [1, 2, 2, 1], weights)},
+        {"stride_h": 1, "stride_w": 1, "padding": "SAME", "fused_activation_function": "NONE"},
+        "tflite",
+        1,
+    )
+    nan = np.nan
+    left_out = np.array([nan, nan, 4.5, nan, nan, 3.0], np.float32).reshape(1, 2, 3, 1)
+    for got in (left_out, np.full_like(left_out, nan)):
+        assert judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [got], "run")]).verdict in (
+            Verdict.AMBIGUOUS,
+            Verdict.AGREE,
+        )
+    left_out[0, 1, 2] = 4
+    assert judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [left_out], "run")]).verdict is Verdict.MISMATCH
+
+
+def test_dropout_beyond_a_type_without_infinities_is_nan_or_the_highest_number():
+    case = case_of(
+        "Dropout",
+        22,
+        {"data": ("f8e5m2fnuz", [1], [57344.0]), "ratio": ("f32", [], [0.75]), "training_mode": ("bool", [], [True])},
+    )
+    dtype = case.expected[0][0].value.dtype
+    for value, right in ((0, True), (np.nan, True), (57344, True), (-57344, False), (49152, False)):
+        got = np.array([value]).astype(dtype)
+        found = judge_case(case, SOMEBODY, [Outcome(Status.VALUE, [got], "run")]).verdict
+        assert (found is Verdict.MISMATCH) is not right, value
+
+
 def test_reasons_are_gathered():
     a, b = underspecified("a", np.array([True, False])), underspecified("b", np.array([False, True]))
     assert underspecified("none", np.array([False])) is None

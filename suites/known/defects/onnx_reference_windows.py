@@ -212,6 +212,26 @@ def first_biases_for_all_groups(g: Given) -> list[Expected] | None:
     return g.reevaluate({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
 
 
+def image_in_another_grid(g: Given) -> list[Expected] | None:
+    """ConvTranspose: the image is read in the extents that a convolution would make of the output_shape, if they have
+    as many elements; each group has the biases of the first one."""
+    b, group, shape = g["B"], g.attr("group", 1), g.attr("output_shape")
+    if shape is None or g.attr("auto_pad", "NOTSET")[:4] == "SAME":
+        return None
+    n, r = g["X"].shape[2:], len(shape)
+    strides, dilations = (g.attr(name) or [1] * r for name in ("strides", "dilations"))
+    pads = g.attr("pads") or [0] * 2 * r
+    reach = [(k - 1) * d + 1 - pads[i] - pads[r + i] for i, (k, d) in enumerate(zip(g["W"].shape[2:], dilations))]
+    grid = [(o - w) // s + 1 for o, w, s in zip(shape, reach, strides)]
+    if min(grid) < 1 or np.prod(grid) != np.prod(n) or tuple(grid) == n:
+        return None
+    more = [o - w - s * (m - 1) for o, w, s, m in zip(shape, reach, strides, grid)]
+    inputs = {"X": g["X"].reshape(*g["X"].shape[:2], *grid)}
+    if b is not None:
+        inputs["B"] = np.tile(b[: len(b) // group], group)
+    return g.reevaluate({"output_shape": None, "output_padding": more, "pads": pads, "auto_pad": None}, inputs)
+
+
 def positions_of_a_narrow_grid(g: Given) -> list[Expected] | None:
     """GridSample: places are computed step by step in the type of the grid, then rounded to f32."""
     n, corners = g["grid"], g.attr("align_corners", 0)

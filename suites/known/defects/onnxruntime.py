@@ -195,7 +195,7 @@ def deviation_alone(g: Given) -> list[Any] | None:
     top = np.where(np.isfinite(x), np.abs(x), 0.0).max(tuple(g.attr("axes", (0, 2, 3))), keepdims=True, initial=0.0)
     found = g.reevaluate(inputs={"X": np.ldexp(x, 14 - np.frexp(top)[1]).astype(g["X"].dtype)})
     # what is right as it is may have lost its smallest numbers here
-    near = [Near(e.real, np.nan_to_num(e.error.bound(e.context()), nan=0.0)) for e in found or []]
+    near = [Near(e.real, np.nan_to_num(e.error.bound(e.context()), nan=0.0, posinf=np.inf)) for e in found or []]
     squares = np.square(np.where(np.isfinite(x), x, 0.0)).mean(tuple(g.attr("axes", (0, 2, 3))), keepdims=True)
     lost = squares < smallest_normal(of(g["X"]))  # the type has no variance to divide by, or few digits of it
     return found and [n._replace(within=np.where(lost, np.inf, n.within)) for n in near]
@@ -274,7 +274,7 @@ def _approximately(g: Given, acts: list[tuple[str, float, float]]) -> list[Any] 
         within = e.error.bound(e.context()) + 2 * np.max([np.abs(o - y) for o in others], 0)
         within = within + np.abs(y) * 2.0 ** -(1 + (of(g["X"]).frac or 0))  # y is rounded to the type once
         free = decided if y.ndim == 4 else decided.any(0)
-        out.append(Near(y, np.where(np.isfinite(y) & ~free, np.nan_to_num(within, nan=np.inf), np.inf)))
+        out.append(Near(y, np.where(np.isfinite(y) & ~free, np.nan_to_num(within, nan=np.inf, posinf=np.inf), np.inf)))
     return out
 
 
@@ -320,7 +320,7 @@ def ort_resize_same(g: Given) -> list[Any] | None:
         return there
     wide = [t.astype(np.float64) for t in there]
     off = [np.where(w == wide[0], 0.0, np.abs(w - wide[0])) for w in wide]
-    return [Near(there[0], np.nan_to_num(np.max(off, 0), nan=np.inf))]
+    return [Near(there[0], np.nan_to_num(np.max(off, 0), nan=np.inf, posinf=np.inf))]
 
 
 def ort_resize_channels_last(g: Given) -> list[Any] | None:

@@ -315,6 +315,22 @@ def ratio_beyond_the_type(g: Given) -> Outputs:
     return out
 
 
+def quantised_through_int32(g: Given) -> Outputs:
+    """What is to be quantised, counted in steps, is converted to int32 before it saturates: beyond it is the lowest."""
+    program, found, out = g.attr("program"), False, list[Any]()
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for name, e in zip(program.outputs, g.expected):
+        made = _maker(program, name)
+        if made is None or made.op != "QuantizeLinear" or scope[made.value("y_scale")].size != 1:
+            out.append(None)
+            continue
+        steps = scope[made.value("x")].astype(np.float64) / scope[made.value("y_scale")].astype(np.float64)
+        beyond = np.abs(steps) >= 2.0**31
+        found |= bool(beyond.any())
+        out.append(Near(np.where(beyond, np.iinfo(e.value.dtype).min, e.value).astype(e.value.dtype), 0, e.value))
+    return out if found else None
+
+
 def activations_in_8_bits(g: Given) -> Outputs:
     """A float multiplied by weights of 8 bits is quantised first, row by row, with the largest magnitude at 127."""
     program, found = deepcopy(g.attr("program")), False

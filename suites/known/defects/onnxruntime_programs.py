@@ -68,7 +68,9 @@ def _cancelled(g: Given, default: bool) -> Outputs:
     out = []
     for due, *others in zip(*(w for w in ways if w is not None)):
         apart = [np.abs(o.value.astype(np.float64) - due.value) for o in others]
-        out.append(Near(due.value, np.nan_to_num(np.max(apart, 0), nan=np.inf) + due.error.bound(due.context())))
+        out.append(
+            Near(due.value, np.nan_to_num(np.max(apart, 0), nan=np.inf, posinf=np.inf) + due.error.bound(due.context()))
+        )
     return out
 
 

@@ -47,8 +47,7 @@ def _dynamic(c: Call, x: str = "x") -> str | None:
     product = np.asarray(meaning.fn(**tensors, **params), np.float64)
     off = step * np.abs(np.asarray(c.inputs["weights"], np.float64)).sum(-1)
     within = np.broadcast_to(off, product.shape) + np.abs(product) * 2.0**-20
-    laid = _unfold(c, [within])[0] if x == "x" else within
-    return underspecified(DYNAMIC, np.ones(product.shape, bool), product, within=laid) if step else None
+    return underspecified(DYNAMIC, np.ones(product.shape, bool), product, within=within) if step else None
 
 
 def _no_bias(c: Call) -> None:

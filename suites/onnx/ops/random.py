@@ -143,13 +143,17 @@ def _dropout(c: Call) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _kept(ctx: Context, actual: np.ndarray) -> np.ndarray:
-    """Zero or the scaled element (NaN for what an infinite one times zero is); all of them where nothing is dropped."""
+    """Zero or the scaled element (NaN for what an infinite one times zero is); all of them where nothing is dropped.
+    Beyond a type without infinities stands NaN or the highest number: of a cast both exist (Cast-19, saturate)."""
     c = ctx.call
     x, r = c.inputs["data"].astype(np.float64), _ratio(c)
     y = np.asarray(actual, np.float64)
     with np.errstate(all="ignore"):
         full = x / (1 - r)
-        over = (np.abs(full) >= float_max(ctx.out)) & np.isinf(y) & (np.sign(full) == np.sign(y))
+        highest = float_max(ctx.out)
+        finite = not np.isinf(np.array(np.inf).astype(ctx.out.np).astype(np.float64))
+        ends = np.isnan(y) | (np.abs(y) == highest) if finite else np.isinf(y)
+        over = (np.abs(full) >= highest) & ends & (np.isnan(y) | (np.sign(full) == np.sign(y)))
         same = (y == full) | (np.isnan(x) & np.isnan(y))
         near = (np.abs(y - full) <= 4 * ctx.u * np.abs(full) + ctx.ulp) | same | over
     return near | ((r > 0) & ((y == 0) | (np.isnan(y) & ~np.isfinite(x))))

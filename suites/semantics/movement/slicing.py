@@ -67,15 +67,18 @@ def strided_slice(
     end_mask: Ints = (),
     squeeze_mask: Ints = (),
 ) -> Array:
-    """One entry per axis of ``x``.  A true mask entry ignores begin / end; a true squeeze entry takes the
-    element at begin
-    and drops the axis (end, masks and stride do not matter there).  stride: None is 1 everywhere.
+    """One entry per axis of ``x``, of masks as well or none.  A true mask entry ignores begin / end; a true squeeze
+    entry takes the element at begin and drops the axis (end, masks and stride do not matter there).  stride: None is 1
+    everywhere.
 
     Raises RuleError "entry-per-axis", "stride-nonzero", "index-in-range", "squeeze-forward".
     """
     stride = (1,) * x.ndim if stride is None else stride
     if not len(begin) == len(end) == len(stride) == x.ndim:
         raise RuleError("entry-per-axis", f"{len(begin)}, {len(end)}, {len(stride)} entries for rank {x.ndim}")
+    for mask in (begin_mask, end_mask, squeeze_mask):
+        if len(mask) not in (0, x.ndim):
+            raise RuleError("entry-per-axis", f"a mask of {len(mask)} entries for rank {x.ndim}")
     index: tuple[Anything, ...] = (*window(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask), ...)
     return x[index]  # the ellipsis keeps rank 0 an array
 
