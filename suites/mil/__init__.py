@@ -34,7 +34,7 @@ class Mil(Dialect):
     max_rank = 5  # Core ML's limit
     const_chance = 6
     package_size = 16
-    draws_edges = False
+    draws_edges = True
     edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
     special_ends = True
     limits_results = True
