@@ -100,6 +100,8 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
             masked = np.isneginf(value)
             value = np.where(masked, np.maximum(s + lowest, lowest), value)
             off, other = np.where(masked, off + 64, off), np.where(masked, -np.inf, other).astype(e.value.dtype)
+        if e.value.dtype == np.float16:
+            value = np.where(np.abs(value) >= 65520, np.copysign(np.inf, value), value)  # beyond the type
         out[3] = Near(value, off, other)
     return out
 

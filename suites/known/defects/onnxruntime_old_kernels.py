@@ -39,10 +39,10 @@ def ort_old_rows_unwritten(g: Given) -> Outputs:
 
 
 def ort_old_prelu(g: Given) -> Outputs:
-    """PRelu: both branches are computed and added: NaN of an infinite x, and of an infinite slope where x is not
-    negative."""
+    """PRelu: both branches are computed and added: NaN of an infinite x, and of a slope that is infinite or NaN where x
+    is not negative."""
     x, slope = np.broadcast_arrays(g["X"], g["slope"])
-    return [np.where(np.isinf(x) | (np.isinf(slope) & (x >= 0)), np.nan, g.expected[0].value)]
+    return [np.where(np.isinf(x) | (~np.isfinite(slope) & (x >= 0)), np.nan, g.expected[0].value)]
 
 
 def ort_old_affine_steps(g: Given) -> Outputs:
@@ -77,24 +77,65 @@ def ort_old_log(g: Given) -> Outputs:
     return g.reevaluate(None, {"input": np.where((x > 0) & (x < tiny), tiny, x)})
 
 
+def _quotients(g: Given) -> np.ndarray | None:
+    """QuantizeLinear: x / y_scale; None where the result is not of integers."""
+    x, axis, block = g["x"], g.attr("axis", 1), g.attr("block_size", 0)
+    if of(g.expected[0].value).kind == "f":
+        return None
+    scale = _along(g["y_scale"], x, axis, block)
+    return np.asarray(x.astype(np.float32) / scale)
+
+
+def _along(v: np.ndarray, x: np.ndarray, axis: int, block: int) -> np.ndarray:
+    """Scales or zero points in the shape of x, or one that broadcasts to it."""
+    v = v.astype(np.float32)
+    if v.size == 1:
+        return v.reshape(())
+    if block:
+        return np.repeat(v, block, axis)[tuple(slice(0, n) for n in x.shape)]
+    return v.reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)])
+
+
 def ort_old_truncated_quotients(g: Given) -> Outputs:
-    """QuantizeLinear: quotients of f16 are truncated."""
-    x, scale, zero = g["x"], g["y_scale"], g["y_zero_point"]
-    axis, block = g.attr("axis", 1), g.attr("block_size", 0)
-
-    def along(v: np.ndarray) -> np.ndarray:
-        if v.size == 1:
-            return v.astype(np.float32).reshape(())
-        if block:
-            return np.repeat(v.astype(np.float32), block, axis)[tuple(slice(0, n) for n in x.shape)]
-        return v.astype(np.float32).reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)])
-
-    due = g.expected[0].value
-    if due.dtype.kind == "f" or of(due).kind == "f":
+    """QuantizeLinear: quotients of f16 are truncated; an infinite one becomes the lowest number."""
+    quotients, due, zero = _quotients(g), g.expected[0].value, g["y_zero_point"]
+    if quotients is None:
         return None
     low, high = int_range(of(due))
-    steps = np.nan_to_num(np.trunc(x.astype(np.float32) / along(scale)), nan=0, posinf=1e9, neginf=-1e9)
-    return [np.clip(steps + (0 if zero is None else along(zero)), low, high)]
+    steps = np.nan_to_num(np.trunc(quotients), nan=0, posinf=1e9, neginf=-1e9)
+    zeros = 0 if zero is None else _along(zero, g["x"], g.attr("axis", 1), g.attr("block_size", 0))
+    found = np.clip(steps + zeros, low, high)
+    return [Near(found, 0, np.where(np.isinf(quotients), low, found).astype(due.dtype))]
+
+
+def ort_old_quotients_beyond(g: Given) -> Outputs:
+    """QuantizeLinear of blocks: what no integer of 32 bits holds becomes the lowest number."""
+    quotients, due = _quotients(g), g.expected[0].value
+    if quotients is None:
+        return None
+    return [np.where(quotients >= 2.0**31, int_range(of(due))[0], due).astype(due.dtype)]
+
+
+def ort_old_padded_once(g: Given) -> Outputs:
+    """Pad: right as far as one reflection, or one turn, reaches; beyond it any number."""
+    x, due = g["data"], g.expected[0].value
+    pads = [int(p) for p in (g["pads"] if g["pads"] is not None else g.attr("pads") or g.attr("paddings"))]
+    axes = range(x.ndim) if g["axes"] is None else [int(a) % x.ndim for a in g["axes"]]
+    beyond = np.zeros(due.shape, bool)
+    for k, a in enumerate(axes):
+        begin, end = pads[k], pads[len(pads) // 2 + k]
+        n = x.shape[a] + min(begin, 0) + min(end, 0)  # what is cropped is cropped first
+        once = n - (g.attr("mode") == "reflect")
+        at = np.arange(due.shape[a]) - max(begin, 0)
+        far = (at < -once) | (at >= n + once)
+        beyond |= far.reshape([-1 if b == a else 1 for b in range(x.ndim)])
+    return [Near(due, np.where(beyond, np.inf, 0.0))] if beyond.any() else None
+
+
+def ort_old_reduced_all_the_same(g: Given) -> Outputs:
+    """Reduction of no element where none was asked for: everything is reduced."""
+    told = g.reevaluate({"noop_with_empty_axes": None})
+    return told and [Near(told[0].value, np.inf)]
 
 
 def ort_old_divided_by_pads(g: Given) -> Outputs:
@@ -159,7 +200,10 @@ def ort_old_negative_axes_left(g: Given) -> Outputs:
     if not kept:
         return [_first(g)]
     held = g["axes"] is not None
-    return g.reevaluate(None, {"axes": np.array(kept, np.int64)}) if held else g.reevaluate({"axes": kept})
+    told = g.reevaluate(None, {"axes": np.array(kept, np.int64)}) if held else g.reevaluate({"axes": kept})
+    if told and g.inst.op == "ReduceMean":  # of nothing it is undefined
+        return [Near(told[0].value, np.inf)]
+    return told
 
 
 def _same_counted(g: Given, by_place: bool) -> Outputs:
