@@ -45,9 +45,17 @@ def ort_strings_moved_out(g: Given) -> Outputs:
 
 
 def ort_pieces_without_axis(g: Given) -> Outputs:
-    """SplitToSequence: every piece lacks the axis that it was split along."""
+    """SplitToSequence: every piece lacks the axis that it was split along.  Without an element the reshape takes any
+    extent of that axis."""
     axis = g.attr("axis", 0)
-    return [Turned(g.expected[0], lambda pieces: [np.expand_dims(p, axis) for p in pieces])]
+
+    def whole(p: np.ndarray, due: np.ndarray) -> np.ndarray:
+        if p.size or p.shape != tuple(np.delete(due.shape, axis)):
+            return np.expand_dims(p, axis)
+        return p.reshape(due.shape)
+
+    due = g.expected[0].value
+    return [Turned(g.expected[0], lambda pieces: [whole(p, d) for p, d in zip(pieces, due, strict=True)])]
 
 
 def ort_above_the_threshold(g: Given) -> Outputs:
