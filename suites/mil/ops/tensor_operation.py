@@ -22,6 +22,7 @@ from harness.declare import (
     Tolerance,
     accepted,
     exact,
+    other_shape,
 )
 from suites.mil import op
 from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
@@ -228,7 +229,17 @@ op(
 )
 
 
-op("range_1d", movement.range_of, limit="end", delta="step")
+def _infinite_step(c: Call) -> str | None:
+    """The page: a sequence as NumPy's.  numpy.arange's text has both the values of the half-open interval, of which
+    start is one, and ceil((stop - start) / step) of them, which is none."""
+    start, end, step = (float(c.inputs[k].ravel()[0]) for k in ("start", "end", "step"))
+    if not np.isinf(step) or not np.isfinite([start, end]).all() or (end - start) * step <= 0:
+        return None
+    why = "an infinite step: start alone, or nothing"
+    return other_shape(why, 0, np.array([start]))
+
+
+op("range_1d", movement.range_of, Checks(ambiguous=_infinite_step), limit="end", delta="step")
 
 
 # -- ordering
