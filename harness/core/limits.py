@@ -29,16 +29,18 @@ class _Timed:
     code is stopped.  A native kernel is stopped when it returns.  Only the main thread can be stopped; in others there
     is no deadline.  Contexts nest: the outermost counts.
 
-    To set an alarm costs as much as a short evaluation, so the alarm goes on ticking from one context to the next.  A
-    tick in an open context looks how long ago that began.  The second tick in a row without any context puts the alarm
-    away.
+    To set an alarm costs as much as a short evaluation, and so does asking for the processor time.  So the alarm goes
+    on ticking from one context to the next.  The first tick in a context starts its clock, which gives it up to one
+    ``TICK`` more; a limit of its own counts from the start.  The second tick in a row without any context puts the
+    alarm away.
     """
 
-    __slots__ = ("_before", "_began", "_depth", "_limit", "_seen", "_ticking")
+    __slots__ = ("_before", "_began", "_depth", "_idle", "_limit", "_ticking")
 
     def __init__(self) -> None:
         self._depth = 0
-        self._began = self._seen = 0.0  # processor time at which the last context began, and what the last tick saw
+        self._began: float | None = None  # processor time at which the clock of the last context started
+        self._idle = False  # has a tick seen no context since the last one?
         self._ticking = False
         self._limit: float | None = None  # of the context that is open, where it has one of its own
 
@@ -46,8 +48,8 @@ class _Timed:
         if get_ident() != _main_thread:
             return
         if self._depth == 0:
-            self._began = process_time()
-            self._limit = None
+            self._began = self._limit = None
+            self._idle = False
             if not self._ticking:
                 self._start()
         self._depth += 1
@@ -61,7 +63,7 @@ class _Timed:
         """The context with a limit of its own, for what may be given up.  The outermost context's counts."""
         with self:
             if self._depth == 1:
-                self._limit = seconds
+                self._began, self._limit = process_time(), seconds
             yield
 
     def _start(self) -> None:
@@ -78,11 +80,13 @@ class _Timed:
 
     def _tick(self, _: Any, frame: FrameType | None) -> None:
         if self._depth == 0:
-            if self._seen == self._began:
+            if self._idle:
                 self.stop()
-            self._seen = self._began
+            self._idle = True
             return
         now, limit = process_time(), SECONDS if self._limit is None else self._limit
+        if self._began is None:
+            self._began = now
         if now - self._began >= limit and (frame is None or frame.f_code is not _Timed.__exit__.__code__):
             self._began = now - limit + AGAIN
             raise RuleError("fits-time", f"expected what the reference evaluates within {limit:g} s of processor time")
