@@ -19,7 +19,7 @@ from harness.core.quiet import few_collections, quiet
 from harness.engine import joint_failure
 from harness.engine.batching import Pack
 from harness.engine.cross_dialect import judge_cross_dialect, translate_all
-from harness.engine.learned_support import LearnedSupport
+from harness.engine.learned_support import UNASKED, LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
 from harness.engine.run_records import OnFailure, RunRecords, RunTotals, Sink, UnitCounts
@@ -155,7 +155,7 @@ class Engine:
             else:
                 cases = [draw_case(*given, i, self.draws, self.invalid, lazy=True) for i in numbers]
             if cases:
-                yield replace(u, count=len(cases)), cases
+                yield u if len(cases) == u.count else replace(u, count=len(cases)), cases
 
     def claims_of(self, fmt: str) -> Claims:
         """What is outside of the claims of all backends that take models of a format is outside of these."""
@@ -279,6 +279,9 @@ class Engine:
                 notable = False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
+                    if outcomes and outcomes[0].phase == UNASKED:
+                        self.records.left_out(name, case, outcomes[0].message, counts)
+                        continue
                     if outcomes and outcomes[0].path:
                         counts.took(name, case, outcomes[0].path)
                     if outcomes and plainly_agrees(case, self.infos[name], outcomes):
@@ -286,7 +289,10 @@ class Engine:
                         votes[name] = None
                         continue
                     judged = self._verdict(pack, name, case)
-                    if judged is None or self.records.left_out(judged, counts):
+                    if judged is None:
+                        continue
+                    if judged.outcome.phase == UNASKED:
+                        self.records.left_out(name, case, judged.outcome.message, counts)
                         continue
                     if together and not judged.verdict.bad:
                         judged = together.get((name, id(case)), judged)
