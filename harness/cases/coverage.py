@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any
 
 from harness.cases.case import Case
@@ -48,9 +48,7 @@ class Cover:
     def taken(self) -> dict[str, Any]:
         """What was counted since it was last asked for.  ``sets``: of the cases that showed a new pair of features,
         these as places in ``choices``."""
-        at: defaultdict[str, int] = defaultdict(lambda: len(at))
-        for name in self._choices:
-            _ = at[name]
+        at = {name: i for i, name in enumerate(self._choices)}
         out = {
             "dtype": dict(self._dtypes),
             "choices": dict(self._choices),

@@ -153,13 +153,13 @@ def free_of(error: Tolerance, ctx: Context, wide: np.ndarray, bound: np.ndarray)
 
 def _smaller(ctx: Context) -> np.ndarray:
     """The result for inputs 2^-200 times as large: infinite where an input is, not where finite ones add up to it."""
+    return np.asarray(ctx.reevaluate(**{k: _times_tiny(v) for k, v in ctx.inputs.items()}), np.float64)
 
-    def small(v: Any) -> Any:
-        if isinstance(v, (list, tuple)):
-            return [small(x) for x in v]
-        return v * 2.0**-200 if isinstance(v, np.ndarray) and v.dtype == np.float64 else v
 
-    return np.asarray(ctx.reevaluate(**{k: small(v) for k, v in ctx.inputs.items()}), np.float64)
+def _times_tiny(v: Any) -> Any:
+    if isinstance(v, (list, tuple)):
+        return [_times_tiny(x) for x in v]
+    return v * 2.0**-200 if isinstance(v, np.ndarray) and v.dtype == np.float64 else v
 
 
 def _without_subnormals(v: Any, tiny: float) -> Any:

@@ -228,19 +228,7 @@ class Facts(Mapping[str, Any]):
     # -- the values
 
     def _arrays(self, slot: str | None) -> list[np.ndarray]:
-        out: list[np.ndarray] = []
-
-        def take(v: Any) -> None:
-            if isinstance(v, (list, tuple)):
-                for x in v:
-                    take(x)
-            elif isinstance(v, np.ndarray):
-                out.append(v)
-
-        for name, v in self.view.arrays.items():
-            if slot is None or name == slot:
-                take(v)
-        return out
+        return [a for name, v in self.view.arrays.items() if slot is None or name == slot for a in _arrays_in(v)]
 
     def _elements(self, slot: str, index: int | None = None) -> list[Any]:
         arrays = self._arrays(slot)
@@ -297,3 +285,10 @@ class Facts(Mapping[str, Any]):
 
     def _highest(self, slot: str | None = None) -> float:
         return max(self._finite(slot), default=float("-inf"))
+
+
+def _arrays_in(v: Any) -> list[np.ndarray]:
+    """The arrays of a value: itself, or those of a list, however deep."""
+    if isinstance(v, (list, tuple)):
+        return [a for x in v for a in _arrays_in(x)]
+    return [v] if isinstance(v, np.ndarray) else []
