@@ -201,7 +201,7 @@ class LearnedSupport:
             return
         source = source or cases[0].version.key
         new = self._new[source]
-        types, foreseen = new.types, self._foreseen
+        types, foreseen, told = new.types, self._foreseen, self._told[source]
         for case in cases:
             if case.inst.rule is not None:
                 new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
@@ -211,8 +211,8 @@ class LearnedSupport:
             if n is None:
                 n = types[combination] = Count()
             n.passed += 1
-            self._told[source].append((case, True))
-            name = self._foretold_by(case) if foreseen else None
+            told.append((case, True))
+            name = self._foretold_by(case) if id(case) in foreseen else None
             if name is None:
                 n.asked += 1
             else:

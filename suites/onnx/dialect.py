@@ -31,7 +31,7 @@ class _Touch:
 
     windows: half of those that are as the text has them by default (before opset 11 most texts name no default) do not
     say so.  spared: numbers that no draw makes the default are left out now and then.  may_skip: optional outputs
-    before the last."""
+    before the last.  adds: may an attribute come in?"""
 
     def __init__(self, version: OpVersion) -> None:
         attrs, op = version.schema.attrs, version.op
@@ -46,6 +46,7 @@ class _Touch:
         self.idle = attrs.get("consumed_inputs")
         outputs = version.schema.outputs
         self.may_skip = [j for j, o in enumerate(outputs[:-1]) if o.optional and not o.variadic]
+        self.adds = bool(self.hints or self.idle or self.may_skip)
 
 
 def _skipped(inst: Instance, may: list[int], d: Draw) -> list[int]:
@@ -121,7 +122,8 @@ class Onnx(Dialect):
         touch = self._touches.get(version.key)
         if touch is None:
             touch = self._touches[version.key] = _Touch(version)
-        self._finish_attrs(version, d, inst, touch)
+        if inst.attrs or touch.adds:
+            self._finish_attrs(version, d, inst, touch)
         if d.chance(self._dynamic_chance):
             for t in _tensors(inst):
                 if not t.const and t.kind == "tensor" and t.shape:
