@@ -109,7 +109,7 @@ def ort_old_truncated_quotients(g: Given) -> Outputs:
 
 
 def ort_old_quotients_beyond(g: Given) -> Outputs:
-    """QuantizeLinear of blocks: what no integer of 32 bits holds becomes the lowest number."""
+    """QuantizeLinear of blocks or to 4 bits: what no integer of 32 bits holds becomes the lowest number."""
     quotients, due = _quotients(g), g.expected[0].value
     if quotients is None:
         return None
