@@ -204,11 +204,7 @@ class Dialect:
 
     @cached_property
     def _effective(self) -> dict[tuple[str, str, Any], OpVersion]:
-        out: dict[tuple[str, str, Any], OpVersion] = {}
-        for v in self.versions.values():
-            for o in v.opsets:
-                out[v.schema.domain, v.op, o] = v
-        return out
+        return {(v.schema.domain, v.op, o): v for v in self.versions.values() for o in v.opsets}
 
     def effective(self, op: str, opset: Any, domain: str = "") -> OpVersion:
         """The version of ``op`` in force at ``opset``; raises UsageError."""

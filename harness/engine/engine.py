@@ -19,7 +19,7 @@ from harness.core.quiet import few_collections, quiet
 from harness.engine import joint_failure
 from harness.engine.batching import Pack
 from harness.engine.cross_dialect import judge_cross_dialect, translate_all
-from harness.engine.learned_support import UNASKED, LearnedSupport
+from harness.engine.learned_support import LearnedSupport
 from harness.engine.learning_stages import Answers, stage
 from harness.engine.recheck import Recheck
 from harness.engine.run_records import OnFailure, RunRecords, RunTotals, Sink, UnitCounts
@@ -279,8 +279,7 @@ class Engine:
                 notable = False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
-                    if outcomes and outcomes[0].phase == UNASKED:
-                        self.records.left_out(name, case, outcomes[0].message, counts)
+                    if outcomes and self.records.left_out(name, case, outcomes[0], counts):
                         continue
                     if outcomes and outcomes[0].path:
                         counts.took(name, case, outcomes[0].path)
@@ -289,10 +288,7 @@ class Engine:
                         votes[name] = None
                         continue
                     judged = self._verdict(pack, name, case)
-                    if judged is None:
-                        continue
-                    if judged.outcome.phase == UNASKED:
-                        self.records.left_out(name, case, judged.outcome.message, counts)
+                    if judged is None or self.records.left_out(name, case, judged.outcome, counts):
                         continue
                     if together and not judged.verdict.bad:
                         judged = together.get((name, id(case)), judged)
@@ -338,11 +334,10 @@ class Engine:
 
     def _note_verdict(self, judged: Result, votes: dict[str, str]) -> None:
         """Learn from a verdict that is more than agreement, and put it on record."""
-        unsupported = judged.verdict is Verdict.UNSUPPORTED
-        if unsupported:
+        if judged.verdict is Verdict.UNSUPPORTED:
             self.records.gap(judged)
-        if unsupported and judged.case.index < 0 and self.ledger is not None:
-            self.ledger.lacks.add((judged.case.inst.id, judged.backend))
+            if judged.case.index < 0 and self.ledger is not None:
+                self.ledger.lacks.add((judged.case.inst.id, judged.backend))
         if not self.infos[judged.backend].beyond(judged.case.inst.opset):  # else it says nothing about the types
             self.learned_support[judged.backend].learn(judged)
         self.records.verdict(judged, votes)
@@ -350,7 +345,6 @@ class Engine:
     def _tick(self, start: float) -> None:
         now = time.monotonic()
         if self.progress is not None and now - self._last > 0.5:
-            self._last = now
-            self.summary.seconds = now - start
+            self._last, self.summary.seconds = now, now - start
             self.progress(self.summary)
             self.summary.seconds = 0.0

@@ -17,6 +17,7 @@ from harness.compare.statistics import Pool
 from harness.core.escape import one_line, shell
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.case_record import blank, record
+from harness.engine.learned_support import UNASKED
 from harness.ledger.ledger import Ledger
 from harness.reach.counted import ReachCover
 from harness.workers.info import BackendInfo
@@ -158,11 +159,14 @@ class RunRecords:
         if why in gaps or len(gaps) < MOST_GAPS:
             gaps[why] += 1
 
-    def left_out(self, backend: str, case: Case, why: str, counts: UnitCounts) -> None:
-        """Count a case that a backend was not asked: it has no verdict."""
-        counts.left_out(backend, case, why)
+    def left_out(self, backend: str, case: Case, outcome: Outcome, counts: UnitCounts) -> bool:
+        """Was the backend not asked?  Such a case has no verdict; it is counted apart."""
+        if outcome.phase != UNASKED:
+            return False
+        counts.left_out(backend, case, outcome.message)
         if case.index < 0 and self.ledger is not None:
             self.ledger.lacks.add((case.inst.id, backend))
+        return True
 
     def unit(self, unit: Unit, counts: UnitCounts, learnt: Mapping[str, dict[str, Any]]) -> None:
         """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
