@@ -21,7 +21,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "ceil_mode must be False when pad_type==same"
     **dict.fromkeys(("avg_pool", "max_pool", "l2_pool"), ("ceil_mode", "pad_type")),
     # "a tensor of the probabilities", which nothing can be drawn from where there are none; mode: "logits", "probs"
-    "random_categorical": ("shapes", "mode"),
+    "random_categorical": ("shapes", "mode", "data:x"),
     # "axis should be in the range [-1, rank - 1]" (type inference of cumsum)
     "cumsum": ("axis",),
     # sums whose order or algorithm the text leaves free, of terms that are not finite

@@ -133,8 +133,11 @@ def test_steps_that_choose_an_axis_are_not_taken_on_a_scalar() -> None:
 
 
 def test_a_node_with_more_names_than_results_is_no_program() -> None:
-    """ONNX Split-13: one output for each entry of ``split``."""
-    node = Node("Split", {"input": "p0", "split": "c0"}, ["a", "b"], {"axis": 0})
-    g = Graph([], [node], ["a", "b"], {"c0": np.array([2], np.int64)}, {})
+    """ONNX Relu-13 has one output; Split-13 one for each entry of ``split``."""
+    relu = Node("Relu", {"X": "p0"}, ["a", "b"], {})
     with pytest.raises(OpconformError, match="1 results for 2 names"):
+        LANGUAGE.hold(Graph([], [relu], ["a", "b"], {}, {}), [np.ones(2, np.float32)], 13)
+    split = Node("Split", {"input": "p0", "split": "c0"}, ["a", "b"], {"axis": 0})
+    g = Graph([], [split], ["a", "b"], {"c0": np.array([2], np.int64)}, {})
+    with pytest.raises(OpconformError, match="one-length-per-output"):
         LANGUAGE.hold(g, [np.ones(2, np.float32)], 13)

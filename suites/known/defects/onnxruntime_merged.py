@@ -382,6 +382,8 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
         y = x * by.reshape(along) + (bias - mean * by).reshape(along)
     e = g.expected[0]
     y = np.where(np.isfinite(scale).reshape(along), y, e.value)  # the other scales are no case of this
+    if not (~np.isfinite(y) & np.isfinite(e.value.astype(np.float64))).any():
+        return None
     return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
 
 
