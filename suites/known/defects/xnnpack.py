@@ -98,11 +98,13 @@ def larger_number_without_subnormals(g: Given) -> Outputs:
 
 def extents_of_nothing(g: Given) -> Outputs:
     """No elements, in other extents: of DEPTH_TO_SPACE and SPACE_TO_DEPTH the batch and the columns are 0, the rows and
-    channels anything; of BATCH_MATMUL the rows and columns are right."""
+    channels anything; of BATCH_MATMUL the rows and columns are right; of MAX_POOL_2D the batch and the channels."""
     due = g.expected[0].value
     shows = np.array(due.shape)
     if g.inst.op == "BATCH_MATMUL":
         shows[:-2], right = 1 - (shows[:-2] == 0), slice(-2, None)
+    elif g.inst.op == "MAX_POOL_2D":
+        shows[1:3], right = shows[1:3] + 1, slice(0, None, 3)
     else:
         shows, right = np.where(np.arange(due.ndim) % 2, due.shape, 0) + np.arange(due.ndim) % 2, slice(0, None, 2)
     kept = shows[right].tolist()
