@@ -57,12 +57,16 @@ def sums_beyond_32_bits(g: Given) -> Outputs:
 
 
 def steps_shifted_out_of_32_bits(g: Given) -> Outputs:
-    """QUANTIZE of stored integers: each less its zero point is shifted left in 32 bits, then multiplied."""
+    """QUANTIZE of stored integers: each less its zero point is shifted left in 32 bits, then multiplied.  Right where
+    the shift loses no bit."""
     q, out, due = g.inst.tensor("input").quantised, g.attr("@outputs")[0]["quant"], g.expected[0].value
     by = q["scale"][0] / out["scale"][0]
     if len(q["scale"]) > 1 or by < 1:
         return None
+    _, shift = (int(v) for v in fixed.multiplier(by))
     low, high = clamp_range(out, of(due), "NONE")
-    steps = [_wrapped(_shifted_first(int(n), by)) for n in fixed.centred(g["input"], q).ravel()]
-    kept = np.clip(np.array(steps, object) + out["zero_point"][0], low, high).astype(due.dtype)
-    return [Near(kept.reshape(due.shape), 1)]
+    stored = [int(n) for n in fixed.centred(g["input"], q).ravel()]
+    lost = np.reshape([_wrapped(n << shift) != n << shift for n in stored], due.shape)
+    steps = np.reshape(np.array([_wrapped(_shifted_first(n, by)) for n in stored], object), due.shape)
+    kept = np.clip(steps + out["zero_point"][0], low, high).astype(due.dtype)
+    return [np.where(lost, kept, due)] if lost.any() else None
