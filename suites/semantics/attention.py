@@ -107,7 +107,9 @@ class Attended:
         mean = (p * (moved + 2 * acc_u * d)).sum(-1, keepdims=True)
         rel = 1.5 * (moved + mean) + (2 * d + count + 8) * max(acc_u, 0) + 3 * u
         weight = p * np.where(rel < 1, np.expm1(np.minimum(rel, 1.0)), np.inf)
-        weight = np.where(p == 0, 2.0**-126, weight + max(2 * low, 2.0**-126))  # the exponential's, and the quotient's
+        risen = np.where(np.isfinite(self.biased), np.exp(np.minimum(rel - d, 0.0)), 0.0)  # where p underflows
+        weight = np.where(p == 0, risen + 2.0**-126, weight + max(2 * low, 2.0**-126))  # of exp, of the quotient
+        weight = np.minimum(weight, np.maximum(p, 1 - p) + 4 * u)  # a weight is between 0 and 1
         y = native.matmul(weight, np.abs(self.v)) + gamma(count + 1, acc_u) * native.matmul(p, np.abs(self.v))
         return raw, score, weight, y
 

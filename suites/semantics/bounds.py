@@ -100,6 +100,28 @@ def tamed(v: Any) -> Any:
     return np.where(np.isfinite(a), a, 0.0) if a.dtype.kind == "f" else a
 
 
+def above_one(x: Any) -> Array:
+    """Magnitudes in f64, 1 where they are below it or NaN: their product is the most that a product of ``x`` may reach
+    on its way, in any order of the factors."""
+    return np.asarray(np.fmax(np.abs(np.asarray(x, np.float64)), 1.0))
+
+
+def zero_meets_infinity(x: Any, total: Any) -> str | None:
+    """Opens products of the floats of ``x`` that may pass 0 and an infinity on their way, since 0 * inf is NaN.
+
+    total: ``fn(a)``, for an array like ``x`` the sum over the factors of each element of the result."""
+    wide, limit = np.asarray(x, np.float64), np.log2(float_max(of(x)))
+    with np.errstate(all="ignore"):
+        bits = np.where(np.isfinite(wide) & (wide != 0), np.log2(np.abs(wide)), 0.0)
+    low, high = (total(f(bits, 0.0)) for f in (np.minimum, np.maximum))
+    zero, endless = (total(at.astype(np.float64)) > 0 for at in (wide == 0, ~np.isfinite(wide)))
+    mixed = (high >= limit) & (low < 2 - limit)  # some order meets a 0, another an infinity, a third multiplies the two
+    return underspecified(
+        "an intermediate product may become 0 next to an infinity, or infinite next to a 0",
+        mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero),
+    )
+
+
 def has_nan(name: str, over: Any = None) -> Any:
     """An ``ambiguous`` predicate: NaN in an input, where the op set does not say whether it wins.
 

@@ -27,7 +27,7 @@ from harness.core.dtypes import (
     of,
 )
 from harness.declare import Any as Any_
-from harness.declare import Array, Choice, ElementType, Flag, exact, gathered, semantics, underspecified
+from harness.declare import Array, Choice, ElementType, Flag, exact, first_of, gathered, semantics, underspecified
 
 _FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
@@ -145,10 +145,20 @@ def _real_out_of_range(inputs: dict[str, Any], params: dict[str, Any]) -> str | 
     return _out_of_any_range({"x": x.real if of(x).kind == "c" else x}, params)
 
 
+def _rounded_twice(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    """Opens 16-bit floats of numbers wider than f32 that a conversion by way of f32 rounds to another neighbour."""
+    x, to = inputs["x"], params["to"]
+    if to not in (F16, BF16) or of(x).kind not in "fiu" or of(x).bits < 32 or of(x) is F32:
+        return None
+    once, twice = (native.convert(native.convert(v, to), F64) for v in (x, native.convert(x, F32)))
+    why = "no rounding is stated: a conversion to 16 bits in one step, or by way of f32"
+    return underspecified(why, ~((once == twice) | np.isnan(once)), native.convert(native.convert(x, F32), to))
+
+
 @semantics(
     error=exact(),
     data=_DATA,
-    ambiguous=_real_out_of_range,
+    ambiguous=first_of(_real_out_of_range, _rounded_twice),
     source="TFLite CAST; TF cast: of a complex number to a real type the real part, of a real one the imaginary part 0",
 )
 def cast_complex(x: Any_[Array, "*d"], *, to: ElementType) -> Any_[Array, "*d"]:

@@ -11,7 +11,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F4E2M1, F32, U8, DType, int_range, of
+from harness.core.dtypes import F4E2M1, F32, F64, U8, DType, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Any,
@@ -113,13 +113,23 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     out = of(zero) if zero is not None else params.get("dtype") or U8
     quotient = _quotient(x, spread(scale, x, params["axis"], params["block"]), _precision(scale, params["precision"]))
     nan = np.isnan(quotient)  # of a scale that is NaN too, of 0 / 0 and of inf / inf
+    wider = None if params["typed_division"] or of(scale).bits >= 32 else _divided_in_f32(inputs, params, out)
     if out.kind != "f":
-        return underspecified("QuantizeLinear of NaN to an integer", nan)
+        return gathered(underspecified("QuantizeLinear of NaN to an integer", nan), wider)
     sign = "the sign of a zero quotient, to which a zero point of zero is added or not"
     return gathered(
         underspecified(f"QuantizeLinear of NaN to {out}, which has none", nan) if out is F4E2M1 else None,
         underspecified(sign, quotient == 0, np.zeros(x.shape)) if x.dtype.kind not in "iu" else None,
+        wider,
     )
+
+
+def _divided_in_f32(inputs: dict[str, Object], params: dict[str, Object], out: DType) -> str | None:
+    """Opens what a division in f32 makes another number of, where no version states its type (it is from 23 on)."""
+    results = [quantize(**inputs, **{**params, "precision": p}) for p in (None, F32)]
+    narrow, wide = (native.convert(r, F64) if out.kind == "f" else r.astype(np.float64) for r in results)
+    same = (narrow == wide) | (np.isnan(narrow) & np.isnan(wide))
+    return underspecified("a division of narrow floats, in their type or in a wider one", ~same, results[1])
 
 
 @semantics(
@@ -134,9 +144,12 @@ def quantize(
     block: Integer = 0,
     saturate: Flag = True,
     precision: ElementType | None = None,
+    typed_division: Flag = True,
     dtype: ElementType | None = None,
 ) -> Any[Array, "*d"]:
     """saturate(round_half_even(x / scale) + zero), the quotient in ``precision`` (None: the type of the scale).
+
+    typed_division: does the op set state the type of the division?  If not, one in f32 is right too.
 
     dtype: of the result where no zero point tells it, u8 by default.  saturate: of float8 results.
     Raises RuleError "zero-fits", "axis-in-range", "scale-fits"."""

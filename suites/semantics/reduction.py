@@ -31,7 +31,18 @@ from harness.declare import (
 )
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma, unit
-from suites.semantics.bounds import averages, axes_of, has_nan, overflows, quiet, slope, tiny, top
+from suites.semantics.bounds import (
+    above_one,
+    averages,
+    axes_of,
+    has_nan,
+    overflows,
+    quiet,
+    slope,
+    tiny,
+    top,
+    zero_meets_infinity,
+)
 from suites.semantics.integers import numbers, whole
 from suites.semantics.movement.common import fixed, norm_axes, norm_axis
 
@@ -59,23 +70,14 @@ def _folded(name: str) -> Object:
 
 def _underflow_meets_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """A product of floats may pass 0 or inf on its way, and 0 * inf is NaN."""
-    x = np.asarray(inputs["x"], np.float64)
-    if of(inputs["x"]).kind != "f":
+    x = inputs["x"]
+    if of(x).kind != "f":
         return None
     if "axes" in params:
         axes, keep = tuple(norm_axes(params["axes"], x.ndim)), bool(params["keepdims"])
     else:
         axes, keep = (norm_axis(params["axis"], x.ndim),), True
-    with np.errstate(all="ignore"):
-        bits = np.where(np.isfinite(x) & (x != 0), np.log2(np.abs(x)), 0.0)
-    low, high = (np.sum(f(bits, 0.0), axis=axes, keepdims=keep) for f in (np.minimum, np.maximum))
-    zero, endless = (np.any(at, axis=axes, keepdims=keep) for at in (x == 0, ~np.isfinite(x)))
-    limit = np.log2(float_max(of(inputs["x"])))
-    mixed = (high >= limit) & (low < 2 - limit)  # some order meets a 0, another an infinity, a third multiplies the two
-    return underspecified(
-        "an intermediate product may become 0 next to an infinity, or infinite next to a 0",
-        mixed | ((low < -limit + 30) & endless) | ((high >= limit) & zero),
-    )
+    return zero_meets_infinity(x, lambda bits: np.sum(bits, axis=axes, keepdims=keep))
 
 
 def _fraction(name: str) -> Object:
@@ -193,8 +195,7 @@ def reduce_l2(
 
 def _growth(x: Array, ctx: Context, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Product of the factors above one in magnitude: what an order of factors may reach on its way."""
-    big = np.where(np.abs(x) > 1, np.abs(x), 1.0)
-    return native.reduce("prod", np.where(np.isnan(big), 1.0, big), axes, keepdims)
+    return native.reduce("prod", above_one(x), axes, keepdims)
 
 
 @quiet

@@ -11,6 +11,7 @@ from harness.core.errors import RuleError
 from harness.declare import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
+from suites.semantics.bounds import above_one, tiny, top, zero_meets_infinity
 
 Array = np.ndarray
 
@@ -91,14 +92,37 @@ def windows(
 
 
 def _fold_bound(ctx: Context) -> Array:
-    """gamma(window) times the same fold of |x|, + ulp; exact for minimum and maximum"""
-    if ctx.params["fold"] in ("minimum", "maximum"):
+    """gamma(window) times the same fold of |x|, + ulp, + window * tiny * the largest partial product; free where a
+    partial sum or product may overflow; exact for minimum and maximum"""
+    p, fold = ctx.params, ctx.params["fold"]
+    if fold in ("minimum", "maximum"):
         return np.zeros(ctx.wide.shape)
-    n = int(np.prod(ctx.params["size"])) + 1
-    return gamma(n, ctx.acc_u) * ctx.scale() + ctx.ulp
+    n = int(np.prod(p["size"])) + 1
+    reach = ctx.scale()
+    bound = gamma(n, ctx.acc_u) * reach + ctx.ulp
+    if fold == "mul":
+        x, start = (above_one(ctx.inputs[name]) for name in ("x", "start"))
+        reach = windows(x, start, "mul", p["size"], p["strides"], p["base"], p["dilations"], p["pads"])
+        bound = bound + n * tiny(ctx) * reach
+    return np.where(reach >= top(ctx) * (1 - n * ctx.acc_u), np.inf, bound)
 
 
-@semantics(error=bounded(_fold_bound), source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW")
+def _product_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """StableHLO's reduce folds "in any order"."""
+    x, p = inputs["x"], params
+    if p["fold"] != "mul" or of(x).kind != "f":
+        return None
+    zero = np.zeros((), np.float64)
+    return zero_meets_infinity(
+        x, lambda a: windows(a, zero, "add", p["size"], p["strides"], p["base"], p["dilations"], p["pads"])
+    )
+
+
+@semantics(
+    error=bounded(_fold_bound),
+    source="StableHLO reduce_window with one of six bodies; TFLite REDUCE_WINDOW",
+    ambiguous=_product_open,
+)
 def reduce_window(
     x: Any[Array, "*d"],
     start: Any[Array, ""],

@@ -331,6 +331,23 @@ def quantised_through_int32(g: Given) -> Outputs:
     return out if found else None
 
 
+def limits_through_int32(g: Given) -> Outputs:
+    """A Clip in front of a QuantizeLinear is left out where its limits are quantised to the ends of the type or beyond,
+    by way of int32: a lower limit beyond int32 is the lowest."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        clip = _maker(program, node.value("x")) if node.op == "QuantizeLinear" else None
+        low = _constant(program, clip.inputs["min"]) if clip and clip.op == "Clip" and clip.inputs.get("min") else None
+        scale = _constant(program, node.inputs["y_scale"]) if low else None
+        if clip is None or low is None or scale is None or low[1].size != 1 or scale[1].size != 1:
+            continue
+        with np.errstate(all="ignore"):
+            beyond = low[1].astype(np.float64).item() / scale[1].astype(np.float64).item() >= 2.0**31
+        if beyond:
+            clip.op, clip.inputs, found = "Identity", {"input": clip.inputs["input"]}, True
+    return g.reevaluate({"program": program}) if found else None
+
+
 def activations_in_8_bits(g: Given) -> Outputs:
     """A float multiplied by weights of 8 bits is quantised first, row by row, with the largest magnitude at 127."""
     program, found = deepcopy(g.attr("program")), False
@@ -385,6 +402,23 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     if not (~np.isfinite(y) & np.isfinite(e.value.astype(np.float64))).any():
         return None
     return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
+
+
+def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
+    """InstanceNormalization is x * by + (B - mean * by) with by = scale / sqrt(variance + epsilon), which may be
+    infinite or overflow where the formula's own steps do not."""
+    x = g["input"]
+    if x.dtype != np.float32:
+        return None
+    along, axes = (1, -1, *[1] * (x.ndim - 2)), tuple(range(2, x.ndim))
+    scale, bias = (g[n].astype(np.float32).reshape(along) for n in ("scale", "B"))
+    with np.errstate(all="ignore"):
+        mean, var = (f(x.astype(np.float64), axis=axes, keepdims=True) for f in (np.mean, np.var))
+        by = scale * (1 / np.sqrt(var + g.attr("epsilon", 1e-5))).astype(np.float32)
+        y = x * by + (bias - mean.astype(np.float32) * by)
+    e = g.expected[0]
+    lost = ~np.isfinite(y) & (np.isfinite(e.value) | np.isnan(y))
+    return [Near(np.where(lost, y, e.value), e.error.bound(e.context()), e.value)] if lost.any() else None
 
 
 def means_kept(g: Given) -> Outputs:

@@ -82,10 +82,17 @@ _Q: dict[str, Any] = {
     "block": Default("block_size", 0),
     "axis": Default("axis", 1),
 }
+_STATED = Fn(lambda c: c.version.version >= 23)  # "The type of y_scale determines the precision of the division"
 op(
     "QuantizeLinear",
     s.quantize,
-    Spelling(precision=ToType("precision"), dtype=ToType("output_dtype"), out_dtype=_output_type, **_Q),
+    Spelling(
+        precision=ToType("precision"),
+        typed_division=_STATED,
+        dtype=ToType("output_dtype"),
+        out_dtype=_output_type,
+        **_Q,
+    ),
     Sampling(_draw_q),
 )
 
