@@ -32,6 +32,8 @@ def test_zero_points_belong_to_rows_and_columns(rows: int | None, columns: int |
         ((3, 2), (2, 4), 2, None),
         ((2,), (2, 4), (1, 1, 1), None),  # of more axes than A: the product would have them too
         ((3, 2), (1, 2, 4), None, 4),  # "if the input is 2D"
+        ((1, 3, 2), (1, 1, 2, 4), None, (1, 0, 1, 4)),  # "[D1, D2, 1, N]" of [D1, D2, K, N]
+        ((1, 3, 2), (1, 2, 4), (1, 3, 2), None),
     ],
 )
 def test_zero_points_of_another_shape_are_refused(a: tuple, b: tuple, za: object, zb: object) -> None:

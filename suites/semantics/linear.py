@@ -287,12 +287,15 @@ def matmul_integer(
     """(x - x_zero)(y - y_zero) as i32 with wrap-around; zero points for all, per row of x, or per column of y.
 
     Raises RuleError "contracted-agrees", and "zero-points-agree" for a vector that has not one element a row of a
-    matrix x, a column of a matrix y, or a tensor of another rank than x, y.
+    matrix x, a column of a matrix y, or a tensor whose extents are not 1 or those of x, y, 1 along what is contracted.
     """
-    for zero, m, extent in ((x_zero, x, x.shape[-2:-1]), (y_zero, y, y.shape[-1:])):
+    for zero, m, extent, k in ((x_zero, x, x.shape[-2:-1], -1), (y_zero, y, y.shape[-1:], -2)):
         if zero is None or zero.shape in ((), (1,)):
             continue
-        if zero.shape != extent if zero.ndim == 1 and m.ndim == 2 else zero.ndim != m.ndim or m.ndim == 1:
+        each = list(m.shape)
+        each[k:] = [1, *each[k:][1:]]
+        fits = len(each) == zero.ndim > 1 and all(n in (1, e) for n, e in zip(zero.shape, each))
+        if not (zero.shape == extent if zero.ndim == 1 and m.ndim == 2 else fits):
             raise RuleError("zero-points-agree", f"{list(zero.shape)} zero points for {list(m.shape)}")
     if x_zero is not None and x_zero.ndim == 1 and x_zero.size != 1:
         x_zero = x_zero[:, None]
