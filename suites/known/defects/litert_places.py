@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.instance import Arg
 from harness.ledger.defect_models import Given, Near, Such
 from suites.tflite import sparsity
 
@@ -253,8 +254,7 @@ def other_sequences_anywhere(g: Given) -> Outputs:
 
 
 def empty_weights_taken_for_absent(g: Given) -> Outputs:
-    """A cell whose input_to_input_weights have no element is one without an input gate."""
-    prefixes = [p for p in ("", "fw_", "bw_") if p + "input_to_input_weights" in g.inst.args]
+    """A cell whose input_to_input_weights have no element and come at run time is one without an input gate."""
     slots = (
         "input_to_input_weights",
         "recurrent_to_input_weights",
@@ -263,7 +263,8 @@ def empty_weights_taken_for_absent(g: Given) -> Outputs:
         "input_layer_norm_coefficients",
         "aux_input_to_input_weights",
     )
-    empty = [p for p in prefixes if g[p + "input_to_input_weights"].size == 0]
+    given = {p: g.inst.args.get(p + slots[0]) for p in ("", "fw_", "bw_")}
+    empty = [p for p, a in given.items() if isinstance(a, Arg) and not a.const and g[p + slots[0]].size == 0]
     return g.reevaluate(inputs={p + s: None for p in empty for s in slots if p + s in g.inst.args})
 
 
