@@ -401,8 +401,10 @@ def deform_conv(
     the image.
 
     offset: [n, offset_groups * prod(k) * len(s), *out].  mask: [n, offset_groups * prod(k), *out].
-    Raises RuleError "offset-groups-divide", "offset-fits", "mask-fits", and as ``conv`` does."""
+    Raises RuleError "pads-nonnegative", "offset-groups-divide", "offset-fits", "mask-fits", and as ``conv`` does."""
     check_channels(x.shape[1], w.shape[0], w.shape[1], groups, b)
+    if pads is not None and min(pads, default=0) < 0:  # "can take any nonnegative value"
+        raise RuleError("pads-nonnegative", f"pads {list(pads)}")
     if offset_groups < 1 or x.shape[1] % offset_groups:
         raise RuleError("offset-groups-divide", f"{x.shape[1]} channels in {offset_groups} groups")
     r, kernel = x.ndim - 2, w.shape[2:]
@@ -481,6 +483,17 @@ def _other_offset(d: Draw) -> dict | None:
 @deform_conv.breaks("mask-fits")
 def _other_mask(d: Draw) -> dict | None:
     return _grown(d, "mask")
+
+
+@deform_conv.breaks("pads-nonnegative")
+def _deform_crop(d: Draw) -> dict:
+    """An image of more pixels, cropped by as many, so that all else fits."""
+    v = _draw_deform(d)
+    shape, pads = list(v["x"].shape), list(v["pads"])
+    axis = d.int(0, len(pads) // 2 - 1)
+    shape[2 + axis] += pads[axis] + 1
+    pads[axis] = -1
+    return {**v, "x": T(tuple(shape)), "pads": tuple(pads)}
 
 
 @deform_conv.breaks("one-per-axis")

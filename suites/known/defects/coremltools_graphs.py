@@ -11,7 +11,7 @@ from harness.cases.case import Case
 from harness.core.dtypes import F16
 from harness.core.instance import Graph, Node
 from harness.declare import registry
-from harness.ledger.defect_models import Given
+from harness.ledger.defect_models import Given, Inside, Otherwise
 from suites.programs.values import operands
 
 # ops whose value inference looks at the rank of the value itself
@@ -114,3 +114,30 @@ def flatten2d_of_what_is_known_in_part(g: Given) -> bool:
         if node.op in ("concat", "stack") or (node.op in _HANDS_ON and symbols & _read(node)):
             symbols.update(node.outputs)
     return False
+
+
+def _thresholded_in_place(g: Given, shared: bool) -> Inside:
+    """shared: have the nodes before thresholded_relu kept the memory of its operand, as a slice does?"""
+    graph = g.inst.attrs["program"]
+    operands = {k: str(n.inputs["x"]) for k, n in enumerate(graph.nodes) if n.op == "thresholded_relu"}
+
+    def node(k: int, one: Given) -> Otherwise | None:
+        if k in operands:
+            y = one.expected[0].value
+            return Otherwise([(y, np.zeros(y.shape))], {operands[k]: y})
+        later = {x for n, x in operands.items() if n > k}
+        if shared or not later.intersection(map(str, graph.nodes[k].inputs.values())):
+            return None
+        return Otherwise([(e.value, e.error.bound(e.context())) for e in one.expected], {})
+
+    return Inside(node)
+
+
+def thresholded_in_place(g: Given) -> Inside:
+    """thresholded_relu sets elements of its operand to 0, for all that share its memory."""
+    return _thresholded_in_place(g, True)
+
+
+def thresholded_in_place_late(g: Given) -> Inside:
+    """The same where the nodes before it had read the operand."""
+    return _thresholded_in_place(g, False)

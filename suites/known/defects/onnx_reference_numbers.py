@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import int_range, of
 from harness.declare import Expected
 from harness.ledger.defect_models import Given, Near, Turned
+from suites.semantics.qdq import spread
 
 Outputs = list[Any] | None
 
@@ -227,11 +228,20 @@ def times_one(g: Given) -> list[Any]:
     return [y * np.ones(y.shape, y.dtype)]
 
 
-def divided_as_numpy(g: Given) -> list[Expected] | None:
-    """QuantizeLinear without precision: divided in the type that NumPy gives to the two."""
+def divided_as_numpy(g: Given) -> list[Any] | None:
+    """QuantizeLinear without precision: divided in the type that NumPy gives to the two, and made an i32."""
     x, scale = g["x"], g["y_scale"]
     wide = {x.dtype, scale.dtype} != {np.dtype(np.float16)} and x.dtype != np.int32
-    return g.reevaluate({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
+    again = g.reevaluate({"precision": of(np.zeros((), np.float32 if wide else np.float64))})
+    if again is None or again[0].value.dtype.kind not in "iu":
+        return again
+    y, (low, high) = again[0].value, int_range(again[0].dtype)
+    axis, block = g.attr("axis", 1), g.attr("block_size", 0)
+    zero = spread(g["y_zero_point"], x, axis, block) if "y_zero_point" in g.arrays else np.zeros(())
+    with np.errstate(all="ignore"):
+        steps = np.abs(x.astype(np.float64) / spread(scale, x, axis, block).astype(np.float64))
+    wrapped = np.where(zero.astype(np.int64) < 0, high, low)  # the lowest i32 and the zero point
+    return [Near(y, 0, np.where(steps < 2.0**31, y, wrapped).astype(y.dtype))]
 
 
 def product_of_integers(g: Given) -> list[Any] | None:
