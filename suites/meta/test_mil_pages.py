@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case, fill
-from harness.core.dtypes import BY_NAME, I32, int_range
-from harness.core.instance import Instance
+from harness.core.dtypes import BY_NAME, F32, I32, int_range
+from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.declare.invalid import draw_invalid, invalid_generators_of
@@ -21,6 +21,8 @@ from harness.generate.recipes import literal
 from harness.ledger.loader import load_ledger
 from harness.workers.info import BackendInfo
 from suites.mil import dialect
+from suites.mil.builder import letter_types
+from suites.semantics.fourier import fft
 
 SOMEBODY = BackendInfo("somebody")
 ledger = cache(load_ledger)
@@ -544,3 +546,16 @@ def test_what_is_counted_with_an_extent_is_not_moved_where_it_has_a_type_of_its_
         inst = v.draw(engine, "ios18", edges=False)
         moved = beside(v, v.begin(engine, "ios18"), inst)
         assert moved.attrs.get("k") == inst.attrs.get("k")
+
+
+def test_an_epsilon_whose_type_nothing_states_has_that_of_x() -> None:
+    """Without gamma and beta no operand tells the type U of epsilon; f16 would round 0.01 to 0.010002."""
+    inst = Instance("mil", "instance_norm", "ios17", "ios17", {"epsilon": 0.01}, {"x": Arg(F32, (1, 1, 2))}, 1)
+    assert letter_types(dialect.versions["mil/instance_norm/ios17"].schema, inst)["U"] is F32
+
+
+def test_a_transform_along_one_axis_twice_is_open() -> None:
+    """torch.fft, to which the page refers, refuses it; the page gives the axis two extents."""
+    x = np.ones((2, 4), np.complex64)
+    assert fft.underspecified({"x": x}, {"shapes": [2, 3], "dims": [1, -1]}) is not None
+    assert fft.underspecified({"x": x}, {"shapes": [2, 3], "dims": [0, -1]}) is None

@@ -31,7 +31,8 @@ def mil_name(d: DType) -> str:
 
 
 def letter_types(schema: OpSchema, inst: Instance) -> dict[str, DType]:
-    """Type letter -> dtype of this instance: from its arguments, from "@U" marks, from defaults."""
+    """Type letter -> dtype of this instance: from its arguments, from "@U" marks; that of x for what only parameters
+    have, where nothing is marked (a gamma that gave it may have been left out)."""
     out: dict[str, DType] = {}
     for slot in schema.inputs:
         a = inst.args.get(slot.name)
@@ -41,6 +42,10 @@ def letter_types(schema: OpSchema, inst: Instance) -> dict[str, DType]:
     for k, v in inst.attrs.items():
         if k.startswith("@") and isinstance(v, str) and v in BY_NAME:
             out[k[1:]] = BY_NAME[v]
+    same = out.get("T")
+    for letter in (schema.extra.get("attr_types") or {}).values():
+        if same is not None and same.name in schema.types.get(letter, ()):
+            out.setdefault(letter, same)
     return out
 
 

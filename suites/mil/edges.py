@@ -24,6 +24,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "random_categorical": ("shapes", "mode", "data:x"),
     # "axis should be in the range [-1, rank - 1]" (type inference of cumsum)
     "cumsum": ("axis",),
+    # the indices are "only returned when return_indices = True"
+    "topk": ("return_indices",),
     # sums whose order or algorithm the text leaves free, of terms that are not finite
     **dict.fromkeys(_TRANSFORMS, ("data:*",)),
 }

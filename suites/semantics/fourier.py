@@ -53,7 +53,13 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
     return sizes, dims
 
 
-@semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)")
+def _named_twice(inputs: dict[str, Anything], params: dict[str, Anything]) -> str | None:
+    """torch.fft, to which the pages refer, refuses it; they themselves say of one axis that it gets "shapes[dim]"."""
+    dims, rank = params.get("dims") or (), inputs["x"].ndim
+    return None if len({a % max(rank, 1) for a in dims}) == len(dims) else "a transform along one axis twice"
+
+
+@semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)", ambiguous=_named_twice)
 def fft(
     x: Numeric[Array, "*d"],
     *,
@@ -67,7 +73,7 @@ def fft(
     return (np.fft.ifftn if inverse else np.fft.fftn)(x.astype(np.complex128), sizes, axes, norm)
 
 
-@semantics(error=_ERROR, source="MIL complex_rfft, complex_rfftn")
+@semantics(error=_ERROR, source="MIL complex_rfft, complex_rfftn", ambiguous=_named_twice)
 def rfft(
     x: Numeric[Array, "*d"],
     *,
@@ -80,7 +86,7 @@ def rfft(
     return np.fft.rfftn(x.astype(np.float64), sizes, axes, norm)
 
 
-@semantics(error=_ERROR, source="MIL complex_irfft, complex_irfftn")
+@semantics(error=_ERROR, source="MIL complex_irfft, complex_irfftn", ambiguous=_named_twice)
 def irfft(
     x: Numeric[Array, "*d"],
     *,

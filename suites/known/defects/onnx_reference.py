@@ -12,6 +12,7 @@ from harness.core.dtypes import float_max, of
 from harness.core.errors import OpconformError
 from harness.declare import Expected
 from harness.ledger.defect_models import Given, Turned
+from suites.semantics.attention import allowed
 
 Outputs = list[Any] | None
 
@@ -234,3 +235,18 @@ def matched_as_python(g: Given) -> list[Any] | None:
         except re.error:  # refused
             return None
     return [np.vectorize(lambda s: regex.fullmatch(s) is not None, otypes=[np.bool_])(g["X"])]
+
+
+def frontier_of_the_first_query(g: Given) -> Outputs:
+    """Attention: all queries see the keys that the first may see, where the mask has one row for all."""
+    mask, keys = g["attn_mask"], g["attn_mask"].shape[-1]
+    offset: Any = g["past_key"].shape[2] if "past_key" in g.arrays else 0
+    if "nonpad_kv_seqlen" in g.arrays and "past_key" not in g.arrays:
+        q = g["Q"]
+        offset = g["nonpad_kv_seqlen"].astype(np.int64) - q.shape[2 if q.ndim == 4 else 1]
+    sides = ("left_window_size", "right_window_size")
+    ok = allowed(1, keys, offset, bool(g.attr("is_causal", 0)), *(int(g.attr(s, -1)) for s in sides))
+    if ok is None or mask.dtype.kind in "iu":
+        return None
+    row = mask & ok if mask.dtype.kind == "b" else (mask + np.where(ok, 0.0, -np.inf)).astype(mask.dtype)
+    return g.reevaluate(dict.fromkeys(("is_causal", *sides)), {"attn_mask": row})
