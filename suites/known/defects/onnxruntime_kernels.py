@@ -80,13 +80,25 @@ def ort_dictionary_in_a_row(g: Given) -> Outputs:
 
 
 def ort_policy_without_negative_axes(g: Given) -> Outputs:
-    """Resize: with a policy that keeps the aspect ratio an axis that is given from the end counts as not given."""
-    axes = g.attr("axes")
+    """Resize: with a policy that keeps the aspect ratio an axis that is given from the end counts as not given; one
+    whose extent then stays the same is copied, and one that is not given makes NaN beside what is not finite."""
+    axes, x = g.attr("axes"), g["X"]
     kept = [i for i, a in enumerate(axes) if a >= 0]
-    cut = {"sizes": g["sizes"][kept]}
-    if g["roi"] is not None and g["roi"].size:
+    if not kept:
+        return [x]
+    attrs, cut = {"axes": [axes[i] for i in kept]}, {"sizes": g["sizes"][kept]}
+    roi = g["roi"] is not None and g["roi"].size > 0
+    if roi:
         cut["roi"] = g["roi"][[*kept, *(len(axes) + i for i in kept)]]
-    return g.reevaluate({"axes": [axes[i] for i in kept]}, cut) if kept else [g["X"]]
+    told = g.reevaluate(attrs, cut)
+    if told is not None and roi:
+        same = np.tile([told[0].value.shape[axes[i]] == x.shape[axes[i]] for i in kept], 2)
+        cut["roi"] = np.where(same, np.repeat([0, 1], len(kept)), cut["roi"]).astype(cut["roi"].dtype)
+        told = g.reevaluate(attrs, cut)
+    if told is None or x.dtype.kind not in "f" or g.attr("mode", "nearest") == "nearest" or np.isfinite(x).all():
+        return told
+    (e,) = told
+    return [Near(e.value, e.error.bound(e.context()), np.full(e.value.shape, np.nan, e.value.dtype))]
 
 
 def ort_softplus_f16(g: Given) -> Outputs:
