@@ -108,7 +108,7 @@ def _fold_bound(ctx: Context) -> Array:
 
 
 def _product_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    """StableHLO's reduce folds "in any order"."""
+    """StableHLO reduce: the order of the reductions is left to the implementation."""
     x, p = inputs["x"], params
     if p["fold"] != "mul" or of(x).kind != "f":
         return None

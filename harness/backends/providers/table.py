@@ -136,7 +136,15 @@ PROVIDERS = (
         options={"device": "cpu", "threads": "1", "weights": "f32"},  # f16 weights are the default
         environ={"GGML_NO_BACKTRACE": "1"},  # or an abort starts a debugger, which takes seconds
     ),
-    Provider("QNNExecutionProvider", "qnn", "onnxruntime-qnn", "a Qualcomm NPU", module="onnxruntime_qnn"),
+    Provider(
+        "QNNExecutionProvider",
+        "qnn",
+        "onnxruntime-qnn",
+        "a Qualcomm NPU, or Linux on x86-64, where the package simulates one",
+        module="onnxruntime_qnn",
+        options={"backend_type": "htp"},  # it has no default where there is no NPU
+        gaps=("Having zero graph inputs is not supported on this backend",),
+    ),
     Provider("CUDAExecutionProvider", "cuda", "onnxruntime-gpu", "an NVIDIA GPU, CUDA and cuDNN"),
     Provider("TensorrtExecutionProvider", "tensorrt", "onnxruntime-gpu", "an NVIDIA GPU and TensorRT"),
     Provider("NvTensorRTRTXExecutionProvider", "tensorrt-rtx", "onnxruntime-trt-rtx", "an NVIDIA RTX GPU"),

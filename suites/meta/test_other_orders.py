@@ -30,7 +30,7 @@ def verdict(expected: Any, values: Any) -> Verdict:
 
 @pytest.mark.parametrize(("x", "free"), [([4.0, 3e38, 0.25, 0.5], True), ([2.0, 1e38, 0.25, 0.5], False)])
 def test_a_product_of_a_window_may_overflow_on_its_way(x: list[float], free: bool) -> None:
-    """StableHLO reduce_window: the reductions are in no stated order."""
+    """StableHLO reduce: the order of the reductions is left to the implementation."""
     args: Any = {
         "input": Arg(F32, (4,), values=x),
         "init_value": Arg(F32, (), values=[1.0], const=True),
