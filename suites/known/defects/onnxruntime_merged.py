@@ -384,6 +384,13 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
     return g.reevaluate({"program": program}) if found else None
 
 
+def _scaled_apart(x: Any, mean: Any, var: Any, epsilon: float, scale: Any, bias: Any) -> np.ndarray:
+    """x * by + (bias - mean * by) with by = scale / sqrt(var + epsilon), of f32, everything laid against x."""
+    with np.errstate(all="ignore"):
+        by = (np.float32(1) / np.sqrt(var + epsilon)).astype(np.float32) * scale
+        return np.asarray(x * by + (bias - mean * by), np.float32)
+
+
 def ort_scale_over_the_deviation(g: Given) -> Outputs:
     """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
     x = g["X"]
@@ -394,11 +401,10 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     var = g["input_var" if "input_var" in g.arrays else "var"].astype(np.float32)
     along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     along = along if scale.ndim == 1 else (1, *scale.shape)
-    with np.errstate(all="ignore"):
-        by = (np.float32(1) / np.sqrt(var + np.float32(g.attr("epsilon", 1e-5)))) * scale
-        y = x * by.reshape(along) + (bias - mean * by).reshape(along)
+    scale, bias, mean, var = (v.reshape(along) for v in (scale, bias, mean, var))
+    y = _scaled_apart(x, mean, var, g.attr("epsilon", 1e-5), scale, bias)
     e = g.expected[0]
-    y = np.where(np.isfinite(scale).reshape(along), y, e.value)  # the other scales are no case of this
+    y = np.where(np.isfinite(scale), y, e.value)  # the other scales are no case of this
     if not (~np.isfinite(y) & np.isfinite(e.value.astype(np.float64))).any():
         return None
     return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
@@ -414,8 +420,7 @@ def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
     scale, bias = (g[n].astype(np.float32).reshape(along) for n in ("scale", "B"))
     with np.errstate(all="ignore"):
         mean, var = (f(x.astype(np.float64), axis=axes, keepdims=True) for f in (np.mean, np.var))
-        by = scale * (1 / np.sqrt(var + g.attr("epsilon", 1e-5))).astype(np.float32)
-        y = x * by + (bias - mean.astype(np.float32) * by)
+    y = _scaled_apart(x, mean.astype(np.float32), var, g.attr("epsilon", 1e-5), scale, bias)
     e = g.expected[0]
     lost = ~np.isfinite(y) & (np.isfinite(e.value) | np.isnan(y))
     return [Near(np.where(lost, y, e.value), e.error.bound(e.context()), e.value)] if lost.any() else None
