@@ -19,7 +19,8 @@ from opconform_worker import TypeOnly, Unsupported, from_raw, sibling
 program = sibling("coremltools_program", __spec__)
 mb, types = program.mb, program.types
 
-from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402 - quietly imported before
+from coremltools.converters.mil.mil import ListVar  # noqa: E402 - quietly imported before
+from coremltools.converters.mil.mil.types.symbolic import any_variadic  # noqa: E402
 
 
 def _shape_of(v: Any, values: Any = None) -> Any:
@@ -120,7 +121,7 @@ class Fold(_Base):
             val = made()
             if isinstance(val, (list, tuple)):
                 val = val[op.outputs.index(v)]
-        if isinstance(v, program.ListVar) or (not types.is_tensor(v.sym_type) and types.is_list(v.sym_type)):
+        if isinstance(v, ListVar) or (not types.is_tensor(v.sym_type) and types.is_list(v.sym_type)):
             raise Unsupported("a list as result")
         name, val = program.ours(v.dtype), np.asarray(val)
         if not val.ndim and name not in ("str", "c64"):  # scalars are held as Python numbers
@@ -148,7 +149,7 @@ def _early(h: dict[str, Any], consts: list[np.ndarray], symbols: Any) -> dict[st
 
 def _elements(v: Any, symbols: Any) -> tuple[Any, Any] | None | None:
     """A value that is known in part: (array, mask), or None."""
-    if isinstance(v, program.ListVar) or not (types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type)):
+    if isinstance(v, ListVar) or not (types.is_tensor(v.sym_type) or types.is_scalar(v.sym_type)):
         return None
     name = program.ours(v.dtype)
     if v.sym_val is None or name in ("str", "c64", "i4", "u4", "u2"):
@@ -262,7 +263,7 @@ class RoundTrip(_Base):
         h, consts = program.unpack(model)
         if any(not i[2] for i in h["inputs"]):
             raise Unsupported("an ML program has no inputs of rank 0")
-        run = program.interpreter("mil")
+        mil = program.dialect("mil")
         whole = h["outputs"]
         complex_ops = any(op.startswith("complex") for op, _, _ in h["ops"])
         h, split = program.split_complex(h, True) if complex_ops else (h, [])
@@ -275,8 +276,7 @@ class RoundTrip(_Base):
             shutil.rmtree(left) if os.path.isdir(left) else os.remove(left)
         spec = MILProtoExporter(prog, folder, int(target)).export()
         back = load_mil_proto(spec, int(target), folder)
-        bh, bc = program.read(back)
-        return run, program.pack(bh, bc), h["outputs"], whole, split
+        return mil.run_model, mil.packed(back), h["outputs"], whole, split
 
     def run(self, handle: Any, inputs: dict[str, np.ndarray]) -> dict[str, Any]:
         run, model, names, whole, split = handle
@@ -307,7 +307,7 @@ class Passes(_Base):
         self.passes = sibling("coremltools_passes", __spec__)
 
     def load(self, model: bytes, format: str) -> Any:
-        run = program.interpreter("mil")
+        run = program.dialect("mil").run_model
         after, fired, perms = self.apply(model)
         h, now = program.unpack(model)[0], program.unpack(after)[0]["inputs"]
         if len(now) != len(h["inputs"]):
@@ -344,4 +344,4 @@ class Passes(_Base):
         if function not in prog.functions:
             function = "main"
         fired = compare(before, look(prog.functions[function]))
-        return program.pack(*program.read(prog, function)), fired, self.passes.moved(prog, h)
+        return program.dialect("mil").packed(prog, function), fired, self.passes.moved(prog, h)

@@ -52,7 +52,7 @@ class NeuralNetwork:
             _f32_holds(c)
         if any(i[1] not in ("f32", "i32", "bool") for i in h["inputs"]):
             raise Unsupported("a neural network computes in f32")
-        run = program.interpreter("nn")
+        run = program.dialect("nn").run_model
         try:
             prog = program.build(h, consts, opset=program.AvailableTarget.iOS14)
         except ValueError as e:

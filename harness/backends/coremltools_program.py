@@ -1,4 +1,4 @@
-"""Plain programs and coremltools' own, both ways.
+"""Plain programs -> coremltools' own, and the dialect that reads those back.
 
 Part of the worker files ``coremltools_mil.py``, ``coremltools_nn.py`` and ``coreml.py``, which load it: it imports
 NumPy, coremltools and the worker, nothing else of ours.  A plain program is what ``suites/mil/plain.py`` documents:
@@ -54,7 +54,6 @@ from coremltools.converters.mil import Builder as mb  # noqa: E402
 from coremltools.converters.mil._deployment_compatibility import AvailableTarget  # noqa: E402
 from coremltools.converters.mil.mil import (  # noqa: E402
     Function,
-    ListVar,
     Placeholder,
     Program,
     get_new_symbol,
@@ -102,22 +101,6 @@ def unpack(data: bytes) -> tuple[Any, Any]:
         # copies: coremltools writes into the constants that it is given
         consts.append(a.astype(np_dtype) if name in _SUB else a.copy())
     return h, consts
-
-
-def pack(h: dict[str, Any], arrays: list[tuple[str, np.ndarray]]) -> bytes:
-    """Inverse of ``unpack``; arrays: (our dtype name, array)."""
-    blob = bytearray()
-    consts: list[Any] = []
-    for name, a in arrays:
-        if name == "str":
-            consts.append(["str", list(a.shape), [str(x) for x in a.ravel()]])
-            continue
-        consts.append([name, list(a.shape), len(blob)])
-        blob += np.ascontiguousarray(a).tobytes()
-        blob += b"\0" * (-len(blob) % 8)
-    head = json.dumps(dict(h, consts=consts), separators=(",", ":")).encode()
-    head += b" " * (-(len(head)) % 8)
-    return b"MILP" + struct.pack("<I", len(head)) + head + bytes(blob)
 
 
 class Builder:
@@ -254,87 +237,17 @@ def build(h: dict[str, Any], consts: list[np.ndarray], opset: str = "of the head
     return prog
 
 
-def read(prog: Any, function: str = "main") -> tuple[Any, Any]:
-    """(header, [(dtype, array)]) of a pymil program: what ``build`` takes."""
-    f = prog.functions[function]
-    consts: list[tuple[str, np.ndarray]] = []
-    names: dict[int, str] = {}
-    taken: set[str] = set()
-
-    def name(v: Any) -> Any:
-        if id(v) not in names:
-            names[id(v)] = v.name if v.name not in taken else f"{v.name}.{len(names)}"
-            taken.add(names[id(v)])
-        return names[id(v)]
-
-    def literal(v: Any) -> dict[str, Any]:
-        val = v.val if getattr(v, "op", None) is None or v.op.op_type != "const" else v.op.outputs[0].val
-        if isinstance(val, (str, bytes)):
-            consts.append(("str", np.array(val, dtype=object)))
-        elif isinstance(v, ListVar):
-            return {"s": [x.item() if isinstance(x, np.generic) else x for x in getattr(val, "ls", val)]}
-        else:
-            consts.append((ours(v.dtype), np.asarray(val)))
-        return {"c": len(consts) - 1}
-
-    def ref(v: Any) -> Any:
-        if isinstance(v, (list, tuple)):
-            return {"l": [ref(x) for x in v]}
-        if getattr(v, "op", None) is not None and v.op.op_type == "const":
-            return literal(v)
-        return {"v": name(v)}
-
-    def one(op: Any) -> list[Any]:
-        args = {}
-        for slot, v in op.inputs.items():
-            if v is None or slot.startswith("_"):
-                continue
-            args[slot] = ref(v)
-        if op.blocks:
-            slots = {"cond": ("_true_fn", "_false_fn"), "while_loop": ("_cond", "_body")}[op.op_type]
-            for slot, blk in zip(slots, op.blocks):
-                args[slot] = {
-                    "b": {
-                        "inputs": [name(v) for v in blk.inputs],
-                        "ops": [one(o) for o in blk.operations if o.op_type != "const"],
-                        "outputs": [ref(v) for v in blk.outputs],
-                    }
-                }
-        return [op.op_type, args, [name(v) for v in op.outputs]]
-
-    inputs = []
-    for n, v in f.inputs.items():
-        names[id(v)] = n
-        taken.add(n)
-        state = types.is_state(v.sym_type)
-        t = v.sym_type.wrapped_type() if state else v.sym_type
-        tensor = types.is_tensor(t)
-        dims = t.get_shape() if tensor else ()
-        shape = [int(d) if isinstance(d, (int, np.integer)) else str(d) for d in dims]
-        inputs.append([n, ours(t.get_primitive() if tensor else t), shape, "state" if state else "tensor"])
-    ops = [one(op) for op in f.operations if op.op_type != "const"]
-    outs = []
-    for i, v in enumerate(f.outputs):
-        if getattr(v, "op", None) is not None and v.op.op_type == "const":
-            ops.append(["identity", {"x": literal(v)}, [f"out.const.{i}"]])
-            outs.append(f"out.const.{i}")
-        else:
-            outs.append(name(v))
-    version = f.opset_version or AvailableTarget.iOS15
-    h = {"opset": version.name.replace("iOS", "ios"), "inputs": inputs, "ops": ops, "outputs": outs}
-    return h, consts
-
-
 @functools.lru_cache(maxsize=None)  # noqa: UP033 - Python 3.8
-def interpreter(name: str) -> Any:
-    """The whole-model interpreter of a dialect: (model bytes, {name: array}) -> list of outputs in order."""
+def dialect(name: str) -> Any:
+    """An installed dialect.  ``run_model`` interprets a whole model: (model bytes, {name: array}) -> list of outputs in
+    order.  ``mil`` also has ``packed``: coremltools' own program -> plain program."""
     from importlib import metadata
 
     found, group = metadata.entry_points(), "opconform.dialects"
     points = found.select(group=group) if hasattr(found, "select") else found.get(group, ())
     for p in points:
         if p.name == name:
-            return p.load().run_model
+            return p.load()
     raise Unsupported(f"the dialect {name!r} is not installed in this environment")
 
 

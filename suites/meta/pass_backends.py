@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from typing import Any
 
 import numpy as np
 
 from harness.backends import coremltools_mil
 from harness.backends.coremltools_mil import Passes, RoundTrip, Unsupported
-from harness.backends.coremltools_program import pack, unpack
+from harness.backends.coremltools_program import unpack
 
 _UNARY = ("abs", "square", "tanh", "exp", "sqrt", "floor", "relu")
 
@@ -95,3 +97,19 @@ class PurePython(RoundTrip):  # type: ignore[misc]
     def __init__(self) -> None:
         coremltools_mil.find_spec = lambda name: None
         super().__init__()
+
+
+def pack(h: dict[str, Any], arrays: list[tuple[str, np.ndarray]]) -> bytes:
+    """Inverse of ``unpack``; arrays: (our dtype name, array)."""
+    blob = bytearray()
+    consts: list[Any] = []
+    for name, a in arrays:
+        if name == "str":
+            consts.append(["str", list(a.shape), [str(x) for x in a.ravel()]])
+            continue
+        consts.append([name, list(a.shape), len(blob)])
+        blob += np.ascontiguousarray(a).tobytes()
+        blob += b"\0" * (-len(blob) % 8)
+    head = json.dumps(dict(h, consts=consts), separators=(",", ":")).encode()
+    head += b" " * (-(len(head)) % 8)
+    return b"MILP" + struct.pack("<I", len(head)) + head + bytes(blob)

@@ -10,11 +10,12 @@ from coremltools.converters.mil.backend.mil import load as writer  # noqa: E402
 from coremltools.converters.mil.mil import types  # noqa: E402
 from coremltools.models import model as module  # noqa: E402
 
-from harness.backends import coreml, coremltools_program  # noqa: E402
+from harness.backends import coreml  # noqa: E402
 from harness.core.outcome import Model, Status  # noqa: E402
 from harness.workers.pool import BackendHandle  # noqa: E402
 from harness.workers.spec import Spec  # noqa: E402
 from harness.workers.wire import Job  # noqa: E402
+from suites.mil import dialect as mil  # noqa: E402
 
 writes_programs = pytest.mark.skipif(
     writer.BlobWriter is None, reason="this coremltools has no libraries: there is no wheel for Linux and Arm"
@@ -74,7 +75,7 @@ def program(out="y", dtype=types.fp32, op=None, shape=(2, 3)):
             return op(x, out)
         return mb.add(x=x, y=np.float32(1) if dtype == types.fp32 else np.float16(1), name=out)
 
-    return coremltools_program.pack(*coremltools_program.read(prog))
+    return mil.packed(prog)
 
 
 @pytest.fixture

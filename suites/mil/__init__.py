@@ -38,6 +38,7 @@ class Mil(Dialect):
     edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
     special_ends = True
     limits_results = True
+    own = frozenset({"packed"})
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """Not stated: whether an axis may be named twice.  Loop variables are of any types."""
@@ -127,6 +128,12 @@ class Mil(Dialect):
         with reading("MIL model"):
             g = parse.parse(data)
             return running.settle(self, g, g.meta.get("opset"))
+
+    def packed(self, prog: Any, function: str | None = None) -> bytes:
+        """coremltools' in-memory program as a plain one, for the backends that need coremltools' answer run."""
+        from suites.mil import pymil
+
+        return pymil.packed(prog, function)
 
     def run_model(self, model: Any, inputs: dict[str, Any] | Sequence[Any], watch: Watch | None = None) -> list[Any]:
         g = self.parse(model)

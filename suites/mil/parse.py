@@ -36,14 +36,6 @@ def _parse(data: Any) -> Graph:
     raise FormatError(f"MIL model: cannot read {kind}; expected bytes, a path, a Program, a spec or an MLModel")
 
 
-def _coremltools() -> Any:
-    """The worker's own reader of pymil programs; it needs coremltools."""
-    import harness.backends  # noqa: F401  (gives the module its worker helpers)
-    from harness.backends import coremltools_program
-
-    return coremltools_program
-
-
 def _message(data: bytes) -> Any:
     from coremltools import proto
 
@@ -71,13 +63,12 @@ def _spec(model: Any, weights: str | None) -> Graph:
     kind = model.WhichOneof("Type")
     if kind != "mlProgram":
         raise FormatError(f"expected a model of type mlProgram, got {kind}")
-    cm = _coremltools()
     from coremltools.converters.mil.frontend.milproto.load import load_mil_proto
 
-    return _pymil(load_mil_proto(model.mlProgram, model.specificationVersion, weights or ""), cm)
+    return _pymil(load_mil_proto(model.mlProgram, model.specificationVersion, weights or ""))
 
 
-def _pymil(prog: Any, cm: Any = None) -> Graph:
-    cm = cm or _coremltools()
-    h, consts = cm.read(prog, "main" if "main" in prog.functions else next(iter(prog.functions)))
-    return plain.graph(cm.pack(h, consts))
+def _pymil(prog: Any) -> Graph:
+    from suites.mil import pymil
+
+    return plain.graph(pymil.packed(prog))
