@@ -6,7 +6,7 @@ A codec works both ways.  ``decode(call)`` reads the semantic value from a model
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,11 @@ class Call:
 
     inputs: slot -> array, list (variadic), container, or missing.  quant: slot -> {"scale", "zero_point", "axis"}.
     outs: declared outputs [{"dtype": DType, "shape":, "quant":}] where the dialect declares them.  n_outs: how many
-    outputs are asked for.  run: evaluates a ``Graph`` attribute (control flow).
+    outputs are asked for.  run: evaluates a ``Graph`` attribute (control flow).  args: slot -> ``Arg`` of an
+    instance; None for a node of a program.
     """
 
-    __slots__ = ("attrs", "inputs", "n_outs", "opset", "outs", "quant", "run", "version")
+    __slots__ = ("args", "attrs", "inputs", "n_outs", "opset", "outs", "quant", "run", "version")
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Call:
         outs: list[dict[str, Any]] | None = None,
         n_outs: int = 1,
         run: Callable[..., Any] | None = None,
+        args: Mapping[str, Any] | None = None,
     ) -> None:
         self.version = version
         self.attrs = attrs
@@ -53,6 +55,7 @@ class Call:
         self.outs = outs
         self.n_outs = n_outs
         self.run: Callable[..., Any] = _no_blocks if run is None else run
+        self.args = args
 
     def has(self, name: str) -> bool:
         """Is the attribute written or the input given?"""

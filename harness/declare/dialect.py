@@ -300,7 +300,9 @@ class Dialect:
             if type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph):
                 run = self.runner(inst.opset, arrays)
                 break
-        return Call(version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run)
+        return Call(
+            version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run, inst.args
+        )
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""

@@ -112,6 +112,7 @@ class Checks:
     stated: slot -> the shape that the op states beyond what its meaning says, a pattern of ``dims``, or ``fn(call)`` or
     a ``Pattern`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
     agrees: attribute that repeats what the operands show -> ``fn(call)``, what that is.  Another value is invalid.
+    constant: slot -> ``fn(call)``, must that operand be known when the model is built?  A run-time input breaks a rule.
     only: attribute -> the value (or a tuple of values) that this line computes.  The reference declines others.
     ambiguous: ``fn(call)`` says what the text leaves open, in place of the meaning's predicate.
     settles: reasons of an ambiguity that this dialect's text settles.
@@ -122,6 +123,7 @@ class Checks:
     breaks: Mapping[str, InvalidFn | None] = field(default_factory=dict)
     stated: Mapping[str, str | Callable[[Call], str]] = field(default_factory=dict)
     agrees: Mapping[str, Callable[[Call], Any]] = field(default_factory=dict)
+    constant: Mapping[str, Callable[[Call], bool]] = field(default_factory=dict)
     only: Mapping[str, Any] = field(default_factory=dict)
     ambiguous: Callable[[Call], Any] | None = None
     settles: str = ""
@@ -208,3 +210,8 @@ def _said(group: Group) -> dict[str, Any]:
 def agreement(attr: str) -> str:
     """The rule that an attribute of ``Checks.agrees`` may break."""
     return f"{attr}-agrees"
+
+
+def constancy(slot: str) -> str:
+    """The rule that an operand of ``Checks.constant`` may break."""
+    return f"{slot}-constant"

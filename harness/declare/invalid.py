@@ -9,9 +9,11 @@ from typing import Any
 from harness.core import dims
 from harness.core.dtypes import ALL, BY_NAME
 from harness.core.instance import Arg, Instance
-from harness.declare.entry import agreement
+from harness.declare.codec import Call
+from harness.declare.entry import agreement, constancy
 from harness.declare.op_version import OpVersion
 from harness.generate.draw import Draw, DrawEngine, T
+from harness.generate.recipes import arrays_of
 
 InvalidGenerator = Callable[[Draw], "Instance | None"]
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")
@@ -25,6 +27,8 @@ def invalid_generators(v: OpVersion) -> dict[str, InvalidGenerator]:
     for name in v.entry.checks.agrees:
         if name in v.schema.attrs:
             out[agreement(name)] = lambda d, name=name: _contradicted(_valid(v, d), name)
+    for slot, needed in v.entry.checks.constant.items():
+        out[constancy(slot)] = lambda d, slot=slot, needed=needed: _at_run_time(v, _valid(v, d), slot, needed)
     if any(slot in v.slots_of_schema for slot in v.entry.checks.stated):
         out["shapes-stated"] = lambda d: _of_another_rank(_valid(v, d), d, v.entry.checks.stated)
     m = v.meaning
@@ -117,6 +121,15 @@ def _contradicted(i: Instance, name: str) -> Instance | None:
     if said is None:
         return None
     return _with_attr(i, name, [*said[:-1], said[-1] + 1] if isinstance(said, list) else said + 1)
+
+
+def _at_run_time(v: OpVersion, i: Instance, slot: str, needed: Callable[[Call], bool]) -> Instance | None:
+    """An operand that must be a constant here is an input of the run."""
+    arg = i.args.get(slot)
+    if not isinstance(arg, Arg) or not needed(v.dialect.call_of(i, arrays_of(i), v)):
+        return None
+    arg.const, arg.encoding = False, ""
+    return i
 
 
 def _of_another_rank(i: Instance, d: Draw, shapes: Mapping[str, Any]) -> Instance | None:

@@ -559,3 +559,24 @@ def test_a_transform_along_one_axis_twice_is_open() -> None:
     x = np.ones((2, 4), np.complex64)
     assert fft.underspecified({"x": x}, {"shapes": [2, 3], "dims": [1, -1]}) is not None
     assert fft.underspecified({"x": x}, {"shapes": [2, 3], "dims": [0, -1]}) is None
+
+
+@pytest.mark.parametrize(
+    ("dilations", "const", "valid"), [([1, 1], False, True), ([1, 3], True, True), ([1, 3], False, False)]
+)
+def test_a_dilated_convolution_takes_its_weight_as_a_constant(dilations: list[int], const: bool, valid: bool) -> None:
+    """MIL iOS15 conv: "When dilations is not all 1, weight has to be const at compile time"."""
+    version = dialect.versions["mil/conv/ios17"]
+    args = {"x": Arg(F32, (1, 1, 4, 8)), "weight": Arg(F32, (1, 1, 2, 2), const=const)}
+    inst = Instance("mil", "conv", "ios17", "ios17", {"pad_type": "valid", "dilations": dilations}, args)
+    assert takes(version, inst) is valid
+
+
+def test_a_weight_that_must_be_a_constant_is_asked_for_at_run_time() -> None:
+    drawn = [
+        draw_invalid(dialect.versions["mil/conv/ios15"], "weight-constant", Prng(case_seed(1, "conv", k)))
+        for k in range(60)
+    ]
+    found = [i for i in drawn if i is not None]
+    assert found
+    assert all(not i.args["weight"].const and any(k != 1 for k in i.attrs["dilations"]) for i in found)

@@ -10,9 +10,9 @@ import numpy as np
 from harness.core import dims
 from harness.core.dtypes import C128, F32, F64, DType, of
 from harness.core.errors import RuleError, Unsupported
-from harness.core.instance import SKIPPED
+from harness.core.instance import SKIPPED, Arg
 from harness.declare.codec import Call, Codec, Slotted
-from harness.declare.entry import agreement
+from harness.declare.entry import agreement, constancy
 from harness.declare.expected import Expected, context_of
 from harness.declare.op_version.sampler import Sampler
 from harness.tolerance import Context, Tolerance
@@ -107,7 +107,7 @@ class OpVersion(Sampler):
     def _checked(self) -> bool:
         """Does the entry state anything about its calls?"""
         checks = self.entry.checks
-        return bool(checks.agrees or checks.only or checks.stated)
+        return bool(checks.agrees or checks.constant or checks.only or checks.stated)
 
     def _check_entry(self, call: Call) -> None:
         """Raises RuleError or Unsupported where a call is not as the entry states."""
@@ -116,6 +116,10 @@ class OpVersion(Sampler):
             said = call.attrs.get(name)
             if said is not None and said != shown(call):
                 raise RuleError(agreement(name), f"{said}, but the operands show {shown(call)}")
+        for slot, needed in checks.constant.items():
+            arg = call.args.get(slot) if call.args is not None else None
+            if type(arg) is Arg and not arg.const and needed(call):
+                raise RuleError(constancy(slot), "expected a constant, got an input of the run")
         for name, value in checks.only.items():
             known = value if isinstance(value, tuple) else (value,)
             if call.attr(name, known[0]) not in known:

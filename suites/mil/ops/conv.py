@@ -36,6 +36,10 @@ class Mode(Map):
         b.attrs[self.name] = self.table[value]
 
 
+def _dilated(call: Call) -> bool:
+    return any(k != 1 for k in ints(call, "dilations") or ())
+
+
 def _type_of_x(call: Call, i: int) -> Any:
     return of(call.inputs["x"])
 
@@ -60,8 +64,15 @@ _COMMON = (
     ),
     Sampling(ranks=(3, 5)),
 )
-# the package's aggregated_pad: max(0, ...), as of SamePadding; what the page prints is never negative either
-op("conv", s.conv, *_COMMON, Checks(settles=STRIDE_ABOVE), padding=Mode("pad_type", MODE))
+# the package's aggregated_pad: max(0, ...), as of SamePadding; what the page prints is never negative either.  Of the
+# weight: "When dilations is not all 1, weight has to be const at compile time"
+op(
+    "conv",
+    s.conv,
+    *_COMMON,
+    Checks(settles=STRIDE_ABOVE, constant={"weight": _dilated}),
+    padding=Mode("pad_type", MODE),
+)
 
 
 # -- transposed: a given output_shape says how far the last window position may reach
