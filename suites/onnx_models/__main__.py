@@ -1,4 +1,4 @@
-"""``python -m suites.onnx.graphs``: graphs through a backend and the reference, layer by layer.
+"""``python -m suites.onnx_models``: graphs through a backend and the reference, layer by layer.
 
 Exit codes: 0 every layer is within its bound, 1 one is not or could not be judged, 2 the request cannot be carried out
 or a model cannot be read.
@@ -19,15 +19,15 @@ from harness.core.escape import one_line, shell, visible
 from harness.core.limits import bounded
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import Place
-from suites.onnx.graphs import listed
-from suites.onnx.graphs.walk import walk
+from suites.onnx_models import listed
+from suites.onnx_models.walk import walk
 
 DEADLINE = 300.0  # seconds for one graph
 
 
 def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(
-        "python -m suites.onnx.graphs", description="Name the first layer that is out of bounds."
+        "python -m suites.onnx_models", description="Name the first layer that is out of bounds."
     )
     p.add_argument("graph", nargs="*", help="listed names or model files (all that are listed and here)")
     p.add_argument(

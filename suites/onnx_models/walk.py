@@ -31,8 +31,8 @@ from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
 from harness.workers.wire import Job
 from suites.onnx import dialect
-from suites.onnx.graphs.unfold import opset, unfold
 from suites.onnx.interpret import Run, Scope
+from suites.onnx_models.unfold import opset, unfold
 
 CONTROL = ("If", "Loop", "Scan", "SequenceMap")
 

@@ -16,8 +16,8 @@ pytest.importorskip("coremltools", reason=EXTRA)
 from harness.declare.interpreter import run_graph  # noqa: E402
 from harness.ledger.loader import load_ledger  # noqa: E402
 from suites.mil import dialect  # noqa: E402
-from suites.mil.networks import compare, convert  # noqa: E402
-from suites.mil.networks.models import NETWORKS, layers, module  # noqa: E402
+from suites.mil_networks import compare, convert  # noqa: E402
+from suites.mil_networks.models import NETWORKS, layers, module  # noqa: E402
 
 CALLS = 3  # of a network with states
 CASES = [

@@ -24,9 +24,9 @@ from harness.core.instance import Graph
 from harness.declare.interpreter import run_graph
 from harness.tolerance import ulp
 from suites.mil import dialect
-from suites.mil.networks.convert import flat, placed
-from suites.mil.networks.models import layers
 from suites.mil.running import State
+from suites.mil_networks.convert import flat, placed
+from suites.mil_networks.models import layers
 
 MERGED = 8  # roundings in f32 of a constant that conversion computes: (b - mean) * gamma / sqrt(var + eps) + beta
 

@@ -19,10 +19,10 @@ from harness.core.errors import OpconformError, UsageError
 from harness.core.instance import Instance
 from harness.workers.pool import BackendHandle
 from suites.onnx import run_model
-from suites.onnx.graphs import __main__ as command
-from suites.onnx.graphs import listed
-from suites.onnx.graphs.unfold import opset, unfold
-from suites.onnx.graphs.walk import layer_name, walk
+from suites.onnx_models import __main__ as command
+from suites.onnx_models import listed
+from suites.onnx_models.unfold import opset, unfold
+from suites.onnx_models.walk import layer_name, walk
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 

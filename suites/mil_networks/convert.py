@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from suites.mil.networks.models import Network, layers
+from suites.mil_networks.models import Network, layers
 
 logging.getLogger("coremltools").setLevel(logging.ERROR)  # it says which PyTorch its makers have tried
 

@@ -36,7 +36,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
 LIST = Path(__file__).with_name("real_graphs.toml")
-HOW = "python -m suites.onnx.graphs --fetch"
+HOW = "python -m suites.onnx_models --fetch"
 
 
 @dataclass(frozen=True)
