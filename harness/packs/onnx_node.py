@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
+from harness.backends.exporting import onnx_files
 from harness.packs.covering import Uncoverable, covering
 from harness.packs.frozen import Frozen, LeftOut
 
@@ -59,10 +58,7 @@ class OnnxNode:
 
 def proto(v: Any, name: str) -> bytes:
     """A TensorProto or SequenceProto.  Raises LeftOut for what neither says."""
-    from onnx import numpy_helper
-
-    if isinstance(v, np.ndarray):
-        return bytes(numpy_helper.from_array(v, name).SerializeToString(deterministic=True))
-    if isinstance(v, list) and v and all(isinstance(x, np.ndarray) for x in v):
-        return bytes(numpy_helper.from_list(v, name).SerializeToString(deterministic=True))
-    raise LeftOut("an optional, a map or an empty sequence")
+    data = onnx_files.encoded(v, name)
+    if data is None:
+        raise LeftOut("an optional, a map or an empty sequence")
+    return data

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.backends.exporting import onnx_files
 from harness.core.dtypes import DType, of
 from harness.core.instance import SKIPPED
 from harness.core.quiet import quiet
@@ -91,10 +92,11 @@ class OrtJsonc:
         for e, rule in rows:
             _comparable(e, rule)
         v = case.version
+        version = onnx_files.imported(bytes(frozen.model.data), v.op)  # of the op's own domain
         test: dict[str, Any] = {
             "name": frozen.id,
             "operator": v.op,
-            "opset": {"domain": v.schema.domain, "version": _version(frozen)},
+            "opset": {"domain": v.schema.domain, "version": version},
             "attributes": [_attribute(v, k, x) for k, x in case.inst.attrs.items() if not k.startswith("@")],
             "cases": [
                 {
@@ -121,15 +123,6 @@ class OrtJsonc:
             f"ops/{name}": (head + json.dumps(tests, indent=1, allow_nan=False) + "\n").encode()
             for name, tests in sorted(self.tests.items())
         }
-
-
-def _version(frozen: Frozen) -> int:
-    """The opset of the op's own domain, as the model imports it."""
-    import onnx
-
-    model = onnx.load_from_string(bytes(frozen.model.data))
-    node = next(n for n in model.graph.node if n.op_type == frozen.case.version.op)
-    return next(i.version for i in model.opset_import if i.domain == node.domain)
 
 
 def _gap(frozen: Frozen) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.backends.exporting import onnx_files
 from harness.core.dtypes import BY_NAME
 from harness.core.errors import FormatError, OpconformError, UsageError
 from harness.core.outcome import Outcome, Status
@@ -226,17 +227,13 @@ def _npz(file: Path) -> dict[str, Any]:
 
 def _pb(root: Path, file: Path) -> tuple[str, Any]:
     """``ID/test_data_set_RUN/output_K.pb``."""
-    from onnx import SequenceProto, TensorProto, numpy_helper
-
     parts = file.relative_to(root).parts
     run, k = parts[-2].removeprefix("test_data_set_") if len(parts) > 2 else "", file.stem.removeprefix("output_")
     if not run.isdecimal() or not k.isdecimal():
         raise FormatError(f"{file}: expected ID/test_data_set_RUN/output_K.pb")
-    data = _bytes(file)
     try:
-        return f"{parts[-3]}/{run}/{k}", numpy_helper.to_array(TensorProto.FromString(data))
-    except Exception:
-        try:
-            return f"{parts[-3]}/{run}/{k}", numpy_helper.to_list(SequenceProto.FromString(data))
-        except Exception as e:
-            raise FormatError(f"{file}: not a TensorProto: {' '.join(str(e).split())[:200]}") from None
+        return f"{parts[-3]}/{run}/{k}", onnx_files.decoded(_bytes(file))
+    except FormatError:
+        raise
+    except Exception as e:
+        raise FormatError(f"{file}: not a TensorProto: {' '.join(str(e).split())[:200]}") from None

@@ -1,1 +1,4 @@
-"""Model files of formats that only their own package writes.  The classes run inside a worker, as backends do."""
+"""Files of formats that only their own package writes.
+
+``mlpackage.py`` runs inside a worker, as backends do.  ``onnx_files.py`` is used as it is.
+"""
