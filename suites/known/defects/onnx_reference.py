@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,23 @@ def first_activation_only(g: Given, outs: int | None = None) -> list[Any] | None
     return found
 
 
-def layer_of_the_defaults(g: Given, outs: int | None = None) -> Outputs:
-    """LSTM, GRU: activations, clip, input_forget and sequence_lens are not read; a P that is left out is 0."""
+def layer_of_the_defaults(g: Given, outs: int | None = None, weights: dict[str, Any] | None = None) -> Outputs:
+    """LSTM, GRU: activations, clip, input_forget and sequence_lens are not read; a P that is left out is 0.
+    weights: in place of those given."""
     unread = ("activations", "activation_alpha", "activation_beta", "clip", "input_forget")
-    inputs: dict[str, Any] = {"sequence_lens": None}
+    inputs: dict[str, Any] = {"sequence_lens": None, **(weights or {})}
     if g.inst.op == "LSTM" and g["P"] is None:
         dirs, rows, _ = g["W"].shape
         inputs |= {"P": np.zeros((dirs, rows // 4 * 3), g["W"].dtype)}
     return g.reevaluate(dict.fromkeys(unread), inputs, outs=outs)
+
+
+def zero_times_an_infinite_weight(g: Given) -> Outputs:
+    """LSTM: the same, but a row of one weight, times a batch of one, is 0 where the factor is 0, though the weight
+    is infinite.  Another factor times the highest number takes an activation to the same limit."""
+    highest = float_max(of(g["X"]))
+    weights = {n: np.clip(g[n], -highest, highest) for n in "WR" if g[n].shape[-1] == 1}
+    return layer_of_the_defaults(g, weights=weights)
 
 
 def layer_that_overflows(g: Given) -> Outputs:
@@ -106,13 +116,20 @@ def _but_at(told: Any, free: np.ndarray) -> Turned:
 
 
 def scanned_along_axis_0(g: Given) -> list[Any] | None:
-    """Scan: axes are read for nothing but the number of steps; slices are of axis 0, results are stacked on axis 0."""
-    args, count = g["initial_state_and_scan_inputs"], g.attr("num_scan_inputs")
+    """Scan: axes are read for nothing but the number of steps; slices are of axis 0, results are stacked on axis 0.
+    The body may read the sequences by their names, whole."""
+    slot = "initial_state_and_scan_inputs"
+    args, count, body = g[slot], g.attr("num_scan_inputs"), g.attr("body")
     states, scanned = args[:-count], args[-count:]
     steps = scanned[0].shape[(g.attr("scan_input_axes") or [0])[0]]
+    whole = {f"{slot}{k}": x for k, x in enumerate(args)}
     return g.reevaluate(
-        {"scan_input_axes": None, "scan_output_axes": None},
-        {"initial_state_and_scan_inputs": [*states, *(x[:steps] for x in scanned)]},
+        {
+            "body": replace(body, consts={**whole, **body.consts}),
+            "scan_input_axes": None,
+            "scan_output_axes": None,
+        },
+        {slot: [*states, *(x[:steps] for x in scanned)]},
     )
 
 
