@@ -92,7 +92,8 @@ def _masked(g: Given, causal: bool, lengths: Any, cap_first: bool = False, stage
     if len(out) == 4:
         value = told[3].real if mode == 3 else stages[mode]
         off = told[3].error.bound(told[3].context()) if mode == 3 else off
-        finite = np.where(np.isinf(value) | (value < -1e29), 0, value)
+        value = np.where(value < -1e29, -np.inf, value)  # a row of which everything is masked
+        finite = np.where(np.isinf(value), 0, value)
         eps, lowest = (float(getattr(ml_dtypes.finfo(e.value.dtype), n)) for n in ("eps", "min"))
         off = twice * off + 2 * eps * np.abs(finite) + more
         other = np.maximum(value, lowest).astype(e.value.dtype)
