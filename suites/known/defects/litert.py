@@ -3,6 +3,7 @@ kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -124,11 +125,17 @@ def sums_shifted_the_wrong_way(g: Given) -> Outputs:
 
 
 def differences_of_6_bits(g: Given) -> Outputs:
-    """Both operands are rounded to 64ths of the larger step before they are subtracted and squared."""
+    """Both operands are rounded to 64ths of the larger step before they are subtracted and squared: times the
+    significand of the ratio of the steps, and once more, by its power of two."""
     q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
     out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
     unit = max(q["scale"][0], r["scale"][0]) / 64
-    x, y = (fixed.away(fixed.centred(g[s], p) * p["scale"][0] / unit) for s, p in (("lhs", q), ("rhs", r)))
+
+    def in_units(slot: str, p: Mapping[str, Any]) -> np.ndarray:
+        significand, power = np.frexp(p["scale"][0] / (128 * unit))
+        return np.asarray(fixed.away(fixed.away(fixed.centred(g[slot], p) * 128 * significand) * 2.0**power))
+
+    x, y = in_units("lhs", q), in_units("rhs", r)
     steps = (x - y) ** 2 * (unit * unit / out["scale"][0])
     return [Near(finish(steps + out["zero_point"][0], out, of(due)), np.where(steps < 2.0**20, 1, 0))]
 
