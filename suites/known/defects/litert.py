@@ -3,7 +3,6 @@ kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -131,7 +130,7 @@ def differences_of_6_bits(g: Given) -> Outputs:
     out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
     unit = max(q["scale"][0], r["scale"][0]) / 64
 
-    def in_units(slot: str, p: Mapping[str, Any]) -> np.ndarray:
+    def in_units(slot: str, p: dict[str, Any]) -> np.ndarray:
         significand, power = np.frexp(p["scale"][0] / (128 * unit))
         return np.asarray(fixed.away(fixed.away(fixed.centred(g[slot], p) * 128 * significand) * 2.0**power))
 
