@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
+from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.errors import OpconformError, RuleError
@@ -27,7 +28,7 @@ from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
 from harness.evidence.nodes import DEFAULT, Nodes, Query
-from harness.ledger.defect_models import Given, overwritten
+from harness.ledger.defect_models import overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
 from harness.workers.pool import BackendHandle
@@ -82,10 +83,10 @@ class Attribution:
             return result
         case = result.case
         arrays = case.draws[min(result.draw, len(case.draws) - 1)]
-        for entry, inside in self.ledger.inside(result, info):
+        for entry, per_node in self.ledger.per_node(result, info):
             told = replace(result, verdict=Verdict.KNOWN, known=entry.id)
             program = overwritten(case.inst, arrays, {})
-            found = self._ask(program, result, info, Query(told=told, inside=inside))
+            found = self._ask(program, result, info, Query(told=told, per_node=per_node))
             if found.over:
                 fixed = found.fixed | {n: (x, np.zeros(x.shape)) for n, x in found.over.items()}
                 program = overwritten(case.inst, arrays, found.over)
@@ -126,11 +127,11 @@ class Attribution:
             if damage is not None:
                 nodes.end = replace(result, verdict=Verdict.KNOWN, known=damage)
                 return nodes
-            otherwise = None if query.inside is None else query.inside.node(k, Given(one, 0))
-            if otherwise is not None:
-                nodes.over.update(otherwise.over)
-                nodes.fixed.update(zip(names, otherwise.row))
-                nodes.take(dict(zip(names, otherwise.row)))
+            answer = None if query.per_node is None else query.per_node.node(k, Given(one, 0))
+            if answer is not None:
+                nodes.over.update(answer.over)
+                nodes.fixed.update(zip(names, answer.row))
+                nodes.take(dict(zip(names, answer.row)))
                 continue
             got = self._answer(one, at_load, result, info, query, nodes)
             if got is not None and got.verdict is Verdict.UNKNOWN:

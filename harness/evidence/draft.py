@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import fill
+from harness.cases.given import Given
 from harness.core.errors import OpconformError
 from harness.core.escape import file_name, one_line, visible
 from harness.core.features import pattern_of
@@ -30,7 +31,6 @@ from harness.core.instance import Instance, encode_value
 from harness.core.outcome import Verdict
 from harness.core.quiet import quiet
 from harness.declare import registry
-from harness.ledger.defect_models import Given
 from harness.ledger.facts import Facts
 from harness.ledger.predicate import PLAIN, condition
 from harness.ledger.tables import ORDER, entry

@@ -7,22 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cases.result import Result
-from harness.ledger.defect_models import Inside
+from harness.ledger.defect_models import PerNode
 
 
 @dataclass(frozen=True)
 class Query:
     """How the nodes are asked.
 
-    folds: those without other operands than constants are asked of the backend that computes constants, where there is
-    one.  loaded: operands that follow from constants or shapes are constants.  told: a listed difference of the whole
-    program.  inside: what it says of its nodes.  fixed: values and how far they may be off, by name, whatever the node
-    gives."""
+    folds: a node whose operands are all constants goes to the backend that computes constants, where there is one.
+    loaded: operands that follow from constants or shapes are constants.
+    told: a listed difference of the whole program.
+    per_node: what that difference says of single nodes.
+    fixed: name -> value and how far it may be off, whatever the node gives.
+    """
 
     folds: bool = True
     loaded: bool = False
     told: Result | None = None
-    inside: Inside | None = None
+    per_node: PerNode | None = None
     fixed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
@@ -33,13 +35,18 @@ DEFAULT = Query()
 class Nodes:
     """What the nodes gave, one after the other.
 
-    scope: values by name, of a node that runs only as a part of the program the reference's.  given: those of all
-    nodes.  off: how far the given ones may be off.  told: the results of nodes that are excused.  undefined: names of
-    values that the specification says nothing of, since a listed difference gave what the op does not take.  end: the
-    result of a node that settles the verdict.  mistyped: values that a listed difference gives with another type,
-    and the result that says so.  folded: another backend was asked, which computes constants.  loads: has a node an
-    operand that follows from constants or shapes, which a runtime may know before the program runs?  over: values that
-    stand in place of others that have their names.  fixed: what nodes give as a listed difference says."""
+    scope: values by name; the reference's, where a node runs only as a part of the program.
+    given: name -> value that a node gave.  off: how far that may be off.
+    told: results of nodes that are excused.
+    undefined: names of values that the specification says nothing of: a listed difference gave an operand that the op
+    does not take.
+    end: the result of the node that settles the verdict.
+    mistyped: values that a listed difference gives with another type, and the result that says so.
+    folded: was the backend asked that computes constants?
+    loads: has a node an operand that follows from constants or shapes?  A runtime may know it before the program runs.
+    over: name -> value that stands in place of the one with that name.
+    fixed: what nodes give as a listed difference says.
+    """
 
     scope: dict[str, Any]
     given: dict[str, Any] = field(default_factory=dict)

@@ -12,8 +12,9 @@ instance and the result that the specification expects (``Given``), and returns 
 * ``Such(test, shows)``: any array that passes a test, if nothing narrower is possible: its elements were never written,
 * ``NOTHING``: no output.
 
-Of a program it may return ``Inside`` instead: what some nodes give in it.  What the others make of that is looked for
-in the nodes (``harness.evidence.attribution``) where the reference does not tell it.
+For a program it may return ``PerNode`` instead: a wrong ``NodeAnswer`` for some of its nodes.  The reference computes
+the other nodes from those.  If that is not the answer, the backend runs them one by one
+(``harness.evidence.attribution``).
 
 A function that has no prediction returns None, and the entry does not explain that answer.
 """
@@ -30,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.cases.case import Case
-from harness.cases.given import Given as Given
+from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.compare import judge
 from harness.core.dtypes import BY_NAME
@@ -75,22 +76,27 @@ class Such(NamedTuple):
 NOTHING = object()
 
 
-class Otherwise(NamedTuple):
-    """What a node gives in a program: an array and how far that may be off, for each of its results.  over: values by
-    name that other nodes read in place of those that these names have."""
+class NodeAnswer(NamedTuple):
+    """The wrong answer of one node of a program.
+
+    row: for each of its results an array, and how far the backend's answer may be from it.
+    over: name -> array that the nodes behind it read in place of the value that has the name.
+    """
 
     row: list[tuple[np.ndarray, Any]]
     over: Mapping[str, np.ndarray]
 
 
-class Inside(NamedTuple):
-    """A program of which some nodes give something else than they do alone.  node: tells it of a node by its number and
-    its instance; None where it gives what it gives alone."""
+class PerNode(NamedTuple):
+    """A defect that shows in single nodes of a program.
 
-    node: Callable[[int, Given], Otherwise | None]
+    node: (number of the node, its instance) -> its answer there; None where it answers as it does alone.
+    """
+
+    node: Callable[[int, Given], NodeAnswer | None]
 
 
-Model = Callable[[Given], "Sequence[Any] | Inside | None"]
+Model = Callable[[Given], "Sequence[Any] | PerNode | None"]
 
 
 def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
@@ -141,7 +147,7 @@ def overwritten(inst: Instance, arrays: Mapping[str, Any], over: Mapping[str, np
 def _told(told: Model, g: Given) -> Sequence[Any] | None:
     """What a model says of the outputs; of a program that it looks into, what the reference makes of its nodes."""
     said = told(g)
-    if not isinstance(said, Inside):
+    if not isinstance(said, PerNode):
         return said
     program = overwritten(g.inst, g.arrays, {})
     scope, given, off, over = dict(program.values), dict[str, Any](), dict[str, Any](), dict[str, Any]()

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
+from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Given, Inside, Model, explains, room
+from harness.ledger.defect_models import Model, PerNode, explains, room
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -143,14 +144,14 @@ class LedgerEntry:
             return False  # what is said of wrong elements does not hold of an answer that has none to compare
         return self._holds(facts)
 
-    def inside(self, result: Result) -> Iterator[Inside]:
+    def per_node(self, result: Result) -> Iterator[PerNode]:
         """What its models say of the nodes of a program.  Raises FormatError, naming the entry, where one fails."""
         for told in self.defect_model:
             try:
                 said = told(Given(result.case, result.draw))
             except Exception as e:
                 raise FormatError(f"{self.source}: {self.id}: defect_model: {type(e).__name__}: {e}") from None
-            if isinstance(said, Inside):
+            if isinstance(said, PerNode):
                 yield said
 
     def _given(self, result: Result, info: BackendInfo) -> bool:

@@ -18,7 +18,7 @@ from harness.cases.result import Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import OpVersion, Underspecified, gathered, registry
-from harness.ledger.defect_models import Inside
+from harness.ledger.defect_models import PerNode
 from harness.ledger.entry import LedgerEntry
 from harness.ledger.folders import Folder
 from harness.workers.info import BackendInfo
@@ -119,12 +119,12 @@ class Ledger:
                 return e
         return None
 
-    def inside(self, result: Result, info: BackendInfo) -> Iterator[tuple[LedgerEntry, Inside]]:
+    def per_node(self, result: Result, info: BackendInfo) -> Iterator[tuple[LedgerEntry, PerNode]]:
         """The known differences that may speak of a wrong program, and what each says of its nodes.  Raises
         FormatError."""
         for e in self._candidates(result.case.inst.dialect, result.case.inst.op, info):
             if e.kind_of == "known" and e.defect_model and e.speaks_of(result, info):
-                yield from ((e, said) for said in e.inside(result))
+                yield from ((e, said) for said in e.per_node(result))
 
     def underspecified(self, case: Case, info: BackendInfo, run: int = 0) -> Underspecified | None:
         """What entries say is open of single elements of an instance in one of its runs."""

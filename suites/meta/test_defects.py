@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case, fill
+from harness.cases.given import Given
 from harness.core.errors import FormatError
 from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import registry
 from harness.engine.verdict import judge_case
-from harness.ledger.defect_models import NOTHING, Given, Near, Such, Turned
+from harness.ledger.defect_models import NOTHING, Near, Such, Turned
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.workers.info import BackendInfo

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from harness.cases.case import Case, draw_case
+from harness.cases.given import Given
 from harness.cases.instance_view import InstanceView
 from harness.cases.result import Result
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
-from harness.ledger.defect_models import Given
 from harness.ledger.facts import Facts
 from harness.mutation.fault_context import FaultContext
 

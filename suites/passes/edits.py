@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import Given
 from suites.passes.program import LANGUAGE
 from suites.programs.values import operands
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near
 
 Outputs = list[Any] | None
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Node
 from harness.core.quiet import quiet
-from harness.ledger.defect_models import Given
 from suites.passes.edits import Edit, Outputs, after
 
 

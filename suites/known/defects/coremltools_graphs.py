@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from harness.cases.case import Case
+from harness.cases.given import Given
 from harness.core.dtypes import F16
 from harness.core.instance import Graph, Node
 from harness.declare import registry
-from harness.ledger.defect_models import Given, Inside, Otherwise
+from harness.ledger.defect_models import NodeAnswer, PerNode
 from suites.programs.values import operands
 
 # ops whose value inference looks at the rank of the value itself
@@ -116,28 +117,28 @@ def flatten2d_of_what_is_known_in_part(g: Given) -> bool:
     return False
 
 
-def _thresholded_in_place(g: Given, shared: bool) -> Inside:
+def _thresholded_in_place(g: Given, shared: bool) -> PerNode:
     """shared: have the nodes before thresholded_relu kept the memory of its operand, as a slice does?"""
     graph = g.inst.attrs["program"]
     operands = {k: str(n.inputs["x"]) for k, n in enumerate(graph.nodes) if n.op == "thresholded_relu"}
 
-    def node(k: int, one: Given) -> Otherwise | None:
+    def node(k: int, one: Given) -> NodeAnswer | None:
         if k in operands:
             y = one.expected[0].value
-            return Otherwise([(y, np.zeros(y.shape))], {operands[k]: y})
+            return NodeAnswer([(y, np.zeros(y.shape))], {operands[k]: y})
         later = {x for n, x in operands.items() if n > k}
         if shared or not later.intersection(map(str, graph.nodes[k].inputs.values())):
             return None
-        return Otherwise([(e.value, e.error.bound(e.context())) for e in one.expected], {})
+        return NodeAnswer([(e.value, e.error.bound(e.context())) for e in one.expected], {})
 
-    return Inside(node)
+    return PerNode(node)
 
 
-def thresholded_in_place(g: Given) -> Inside:
+def thresholded_in_place(g: Given) -> PerNode:
     """thresholded_relu sets elements of its operand to 0, for all that share its memory."""
     return _thresholded_in_place(g, True)
 
 
-def thresholded_in_place_late(g: Given) -> Inside:
+def thresholded_in_place_late(g: Given) -> PerNode:
     """The same where the nodes before it had read the operand."""
     return _thresholded_in_place(g, False)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near, Turned
 from suites.semantics.coreml_recurrent import _run
 from suites.semantics.recurrent import functions
 

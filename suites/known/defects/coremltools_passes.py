@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import Given
 from suites.passes.edits import Edit, Outputs, after
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import of
-from harness.ledger.defect_models import Given, Near, Such
+from harness.ledger.defect_models import Near, Such
 from suites.semantics.quantised import fixed
 from suites.semantics.quantised.output import clamp_range, finish
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Arg
-from harness.ledger.defect_models import Given, Near, Such
+from harness.ledger.defect_models import Near, Such
 from suites.tflite import sparsity
 
 Outputs = list[Any] | None

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import I8, I16, int_range
-from harness.ledger.defect_models import Given, Near, Such
+from harness.ledger.defect_models import Near, Such
 from suites.semantics.quantised.fixed import away, centred, real
 from suites.semantics.quantised.output import finish
 from suites.semantics.tensorflow_recurrent import ACTIVATIONS, newest

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import of
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import Near
 from suites.semantics.quantised import fixed, linear
 from suites.semantics.quantised.output import clamp_range
 from suites.semantics.quantised.products import multiplied

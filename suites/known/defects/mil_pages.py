@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near, Turned
 from suites.mil.definition.layers import lstm
 from suites.semantics.recurrent import FUNCTIONS, functions
 from suites.semantics.sampling import along, box_edges, grid

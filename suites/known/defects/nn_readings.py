@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near, Turned
 
 Outputs = list[Any] | None
 

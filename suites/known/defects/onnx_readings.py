@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given
+from harness.cases.given import Given
 
 Outputs = list[Any] | None
 

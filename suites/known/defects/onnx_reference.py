@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import float_max, of
 from harness.core.errors import OpconformError
 from harness.declare import Expected
-from harness.ledger.defect_models import Given, Turned
+from harness.ledger.defect_models import Turned
 from suites.semantics.attention import allowed
 
 Outputs = list[Any] | None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import SKIPPED, Graph, Node
 from harness.core.quiet import quiet
 from harness.declare import registry
-from harness.ledger.defect_models import Given, Inside, Near, Otherwise, Such
+from harness.ledger.defect_models import Near, NodeAnswer, PerNode, Such
 
 Outputs = list[Any] | None
 
@@ -89,23 +90,23 @@ def unnamed_result_taken(g: Given) -> Outputs:
     return out
 
 
-def unnamed_result_inside(g: Given) -> Inside | None:
+def unnamed_result_inside(g: Given) -> PerNode | None:
     """The same where the result without a name is itself that of a node with a listed difference: a Clip's lower limit
     may be any number, so each element lies between the data and the upper limit, or is that."""
     taken, _ = _touched(g)
     if not taken:
         return None
 
-    def node(k: int, one: Given) -> Otherwise | None:
+    def node(k: int, one: Given) -> NodeAnswer | None:
         found = _limits(g, k, taken[k]) if k in taken else None
         if found is None:
             return None
         data, _, high = (x.astype(np.float64) for x in found)
         least = np.minimum(data, high)
         middle = ((least + high) / 2).astype(found[0].dtype)
-        return Otherwise([(middle, (high - least) / 2 + np.abs(high) * 2.0**-10)], {})
+        return NodeAnswer([(middle, (high - least) / 2 + np.abs(high) * 2.0**-10)], {})
 
-    return Inside(node)
+    return PerNode(node)
 
 
 def _of_the_rank(due: np.ndarray) -> Such:

@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import float_max, of, smallest_subnormal
 from harness.declare import Expected
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.ledger.defect_models import Near, Turned
 from harness.tolerance.underspecified import Underspecified
 from suites.semantics.resize import Axis, taps
 

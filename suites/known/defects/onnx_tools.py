@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import of
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.ledger.defect_models import Near, Turned
 
 Outputs = list[Any] | None
 

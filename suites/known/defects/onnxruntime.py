@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import int_range, of, smallest_normal
-from harness.ledger.defect_models import NOTHING, Given, Near
+from harness.ledger.defect_models import NOTHING, Near
 from suites.semantics.recurrent import FUNCTIONS
 from suites.semantics.tabular import post
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import F16, F32, F64, DType, of
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import NOTHING, Given, Near
+from harness.ledger.defect_models import NOTHING, Near
 from harness.tolerance import ulp
 
 Outputs = list[Any] | None

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.declare import Expected
-from harness.ledger.defect_models import Given, Inside, Near, Otherwise
+from harness.ledger.defect_models import Near, NodeAnswer, PerNode
 from harness.tolerance import ulp
 
 Outputs = list[Any] | None
@@ -40,11 +41,11 @@ def _room(e: Expected) -> np.ndarray:
     return np.broadcast_to(8 * (bound + ulp(e.value.astype(np.float64), e.dtype)), e.value.shape)
 
 
-def _overwritten(g: Given, late: bool) -> Inside:
+def _overwritten(g: Given, late: bool) -> PerNode:
     """late: do the other nodes read such a tensor after it was overwritten?"""
     graph = g.inst.attrs["program"]
 
-    def node(k: int, one: Given) -> Otherwise | None:
+    def node(k: int, one: Given) -> NodeAnswer | None:
         if one.inst.op != "BatchNormalization" or not one.inst.attrs.get("training_mode") or one.inst.outs != 3:
             return None
         made, over = graph.nodes[k], dict[str, np.ndarray]()
@@ -54,9 +55,9 @@ def _overwritten(g: Given, late: bool) -> Inside:
         for slot, e, shown in zip(("input_mean", "input_var"), row[1:], kept):
             if late and not shown:
                 over[made.inputs[slot]] = e.value.astype(one[slot].dtype)
-        return Otherwise([(e.value, _room(e)) for e in row], over)
+        return NodeAnswer([(e.value, _room(e)) for e in row], over)
 
-    return Inside(node)
+    return PerNode(node)
 
 
 def ort_f16_statistics_over_operands(g: Given) -> Outputs:
@@ -66,12 +67,12 @@ def ort_f16_statistics_over_operands(g: Given) -> Outputs:
     return [Near(e.value, _room(e)) for e in _normalised(g, (False, False))]
 
 
-def ort_statistics_over_operands(g: Given) -> Inside:
+def ort_statistics_over_operands(g: Given) -> PerNode:
     """BatchNormalization in training, its statistics no outputs of the model: they are written over its operands."""
     return _overwritten(g, False)
 
 
-def ort_statistics_over_values(g: Given) -> Inside:
+def ort_statistics_over_values(g: Given) -> PerNode:
     """The same, and other nodes that have one of these operands read it afterwards."""
     return _overwritten(g, True)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import NOTHING, Given, Near
+from harness.ledger.defect_models import NOTHING, Near
 
 Outputs = list[Any] | None
 

@@ -8,7 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near
 from suites.known.defects.onnxruntime_attention import body_scale
 from suites.semantics.attention import additive, allowed
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import int_range, of
-from harness.ledger.defect_models import Given, Near
+from harness.ledger.defect_models import Near
 
 Outputs = list[Any] | None
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import NOTHING, Given, Near
+from harness.cases.given import Given
+from harness.ledger.defect_models import NOTHING, Near
 
 Outputs = list[Any] | None
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Arg
-from harness.ledger.defect_models import Given, Near, Turned
+from harness.ledger.defect_models import Near, Turned
 from suites.semantics.recurrent import DEFAULTS, functions
 
 Outputs = list[Any] | None

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.instance import Graph
-from harness.ledger.defect_models import Given, Such
+from harness.ledger.defect_models import Such
 
 Outputs = list[Any] | None
 _SLOT = "initial_state_and_scan_inputs"

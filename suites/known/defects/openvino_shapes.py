@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.cases.given import Given
 from harness.core.dtypes import of, smallest_normal
 from harness.declare import Expected
-from harness.ledger.defect_models import Given, Near, Such, Turned
+from harness.ledger.defect_models import Near, Such, Turned
 from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
 
 Outputs = list[Any] | None

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import NOTHING, Given, Near, Such, Turned
+from harness.cases.given import Given
+from harness.ledger.defect_models import NOTHING, Near, Such, Turned
 from suites.known.defects.openvino_constants import _numbers, bits_are_numbers
 
 Outputs = list[Any] | None

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.ledger.defect_models import Given, Near, Such, Turned
+from harness.cases.given import Given
+from harness.ledger.defect_models import Near, Such, Turned
 from suites.semantics import perception
 from suites.semantics.quantised import fixed
 from suites.semantics.window import geometry
