@@ -17,10 +17,10 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 BY_TORCH = re.compile(r"(nvidia|cuda)-|triton$")  # what a build of PyTorch for GPUs needs, and pins itself

@@ -21,10 +21,10 @@ from harness.core import forms
 from harness.core.form_check import Form
 from harness.core.outcome import Status, Verdict
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 FIELDS = ROOT / "docs/record_fields.toml"

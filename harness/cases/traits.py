@@ -11,6 +11,7 @@ from sys import intern
 
 from harness.cases.case import Case
 from harness.core.dtypes import DType
+from harness.core.instance import Arg
 
 LONGEST = 40  # characters of a value that tells instances apart; longer ones count alike
 OMITTED, ATTR = "operand", "attr"  # two kinds, which take longest to tell
@@ -26,10 +27,12 @@ def traits(case: Case, kinds: Container[str] = (OMITTED, ATTR)) -> tuple[str, ..
     inst, schema = case.inst, case.version.schema
     out = [f"opset={inst.opset}", f"outputs={inst.outs}", f"runs={1 + len(inst.reruns)}"]
     for name, given in inst.args.items():
-        arg = given
+        arg: Arg | None
         if isinstance(given, list):
             out.append(f"number:{name}={len(given)}")
-            arg = given[0] if given else None  # type: ignore[assignment]
+            arg = given[0] if given else None
+        else:
+            arg = given
         if arg is None:
             continue
         assert not isinstance(arg, list)

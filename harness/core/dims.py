@@ -24,13 +24,13 @@ class ShapeMismatch(ValueError):
 @dataclass(frozen=True, slots=True)
 class Token:
     """text: as written.  name: the plain name, or None for an expression.  many: any number of axes.  broadcast:
-    ``#``."""
+    ``#``.  code: computes it from the names."""
 
     text: str
     name: str | None
     many: bool
     broadcast: bool
-    code: CodeType | None = None
+    code: CodeType
 
 
 @cache
@@ -44,7 +44,7 @@ def parse(pattern: str) -> tuple[Token, ...]:
         if body.startswith("#"):
             broadcast, body = True, body[1:]
         if _NAME.match(body):
-            tokens.append(Token(text, body, many, broadcast))
+            tokens.append(Token(text, body, many, broadcast, compiled(body)))
         else:
             try:
                 code = compile(body, f"<dim {text}>", "eval")
@@ -152,7 +152,7 @@ def shape_of(tokens: tuple[Token, ...], env: dict[str, Any]) -> tuple[int, ...]:
     """The concrete shape of a pattern under bound names."""
     out: list[int] = []
     for t in tokens:
-        v = env[t.name] if t.name is not None else evaluate(t.code, env)  # type: ignore[arg-type]
+        v = env[t.name] if t.name is not None else evaluate(t.code, env)
         if t.many:
             out.extend(v)
         else:
@@ -170,7 +170,7 @@ def bind(tokens: tuple[Token, ...], shape: tuple[int, ...], env: dict[str, Any],
             t = tokens[i]
             known = env.get(t.name) if t.name is not None else None
             if t.name is None:
-                known = evaluate(t.code, env)  # type: ignore[arg-type]
+                known = evaluate(t.code, env)
             unknown += known is None
             parts.append(known)
         if unknown > 1:
@@ -205,7 +205,7 @@ def bind(tokens: tuple[Token, ...], shape: tuple[int, ...], env: dict[str, Any],
         if t.name is not None and t.name not in env:
             env[t.name] = got
             continue
-        want = env[t.name] if t.name is not None else evaluate(t.code, env)  # type: ignore[arg-type]
+        want = env[t.name] if t.name is not None else evaluate(t.code, env)
         want = tuple(want) if t.many else want
         if want != got:
             raise ShapeMismatch(f"{what}: {t.text} is {got}, expected {want}")

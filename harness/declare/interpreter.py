@@ -84,7 +84,7 @@ def blamed(node: Node) -> Iterator[None]:
         raise OpconformError(f"{where}: {type(e).__name__}: {' '.join(str(e).split())}") from e
 
 
-class Scope(dict):  # type: ignore[type-arg]
+class Scope(dict):
     """Values by name; what is not here is looked up outside."""
 
     def __init__(self, outer: Mapping[str, Any] | None) -> None:

@@ -12,6 +12,7 @@ from harness.core.instance import Arg, Instance
 from harness.declare.codec import Call
 from harness.declare.entry import agreement, constancy
 from harness.declare.op_version import OpVersion
+from harness.declare.semantics import Semantics
 from harness.generate.draw import Draw, DrawEngine, T
 from harness.generate.recipes import arrays_of
 
@@ -190,7 +191,7 @@ def _param_rules(v: OpVersion, name: str) -> dict[str, InvalidGenerator]:
         def pick(self, xs: Any) -> Any:
             return xs[0]
 
-    class _Dims(dict):  # type: ignore[type-arg]
+    class _Dims(dict):
         def __missing__(self, k: str) -> Any:
             return (2, 3)
 
@@ -232,16 +233,16 @@ def _dim_rules(v: OpVersion) -> dict[str, InvalidGenerator]:
     out: dict[str, InvalidGenerator] = {}
     for dim, places in seen.items():
         if len(places) > 1 and not any(t.many for n, _ in places for t in m.tensors[n].tokens[: places[0][1]]):
-            out[f"tied-dim:{dim}"] = _invalid_dim(v, places)
+            out[f"tied-dim:{dim}"] = _invalid_dim(v, m, places)
     for dim, names in shared.items():
         if len(names) > 1:
-            out[f"broadcast:{dim}"] = _invalid_broadcast(v, names)
+            out[f"broadcast:{dim}"] = _invalid_broadcast(v, m, names)
     return out
 
 
-def _invalid_dim(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerator:
+def _invalid_dim(v: OpVersion, m: Semantics, places: list[tuple[str, int]]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
-        values = v.meaning.derive(d)  # type: ignore[union-attr]
+        values = m.derive(d)
         given = [(n, i) for n, i in places if isinstance(values.get(n), T)]
         if len(given) < 2:
             return None
@@ -253,9 +254,9 @@ def _invalid_dim(v: OpVersion, places: list[tuple[str, int]]) -> InvalidGenerato
     return fn
 
 
-def _invalid_broadcast(v: OpVersion, names: list[str]) -> InvalidGenerator:
+def _invalid_broadcast(v: OpVersion, m: Semantics, names: list[str]) -> InvalidGenerator:
     def fn(d: Draw) -> Instance | None:
-        values = v.meaning.derive(d)  # type: ignore[union-attr]
+        values = m.derive(d)
         full = max((values[n].shape for n in names if isinstance(values.get(n), T)), key=len, default=())
         axes = [i for i, n in enumerate(full) if n > 1]
         if not axes:

@@ -175,7 +175,7 @@ class Semantics:
         name = t.name
         if name is None:
             self._params_for(t, d, env)
-            v = dims.evaluate(t.code, env)  # type: ignore[arg-type]
+            v = dims.evaluate(t.code, env)
             return tuple(v) if t.many else (v,)
         if not t.many:
             if name not in env:
@@ -198,7 +198,7 @@ class Semantics:
         return known
 
     def _params_for(self, t: dims.Token, d: Draw, env: dict[str, Any]) -> None:
-        for name in t.code.co_names:  # type: ignore[union-attr]
+        for name in t.code.co_names:
             if name in self.params and name not in env:
                 env[name] = self.params[name].draw(d, env)
 

@@ -109,6 +109,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,10 +124,10 @@ from harness.ledger.predicate import condition
 from harness.ledger.releases import releases
 from harness.workers.worker.processor import WORDS
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 STATUSES = ("unreported", "reported", "confirmed")
 # The fields of an entry in the order in which they are written.

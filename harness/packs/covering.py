@@ -159,7 +159,8 @@ def edges(e: Expected, rule: Rule) -> tuple[Array, Array]:
         assert rule.high is not None
         low, high = rule.low, rule.high
         exact = np.abs(e.value.astype(np.float64)) < 2.0**53
-        return tuple(np.where(exact & (x != e.value), x, e.value).astype(e.value.dtype) for x in (low, high))  # type: ignore[return-value]
+        least, most = (np.where(exact & (x != e.value), x, e.value).astype(e.value.dtype) for x in (low, high))
+        return least, most
     assert rule.reference is not None
     assert rule.bound is not None
     finite = np.isfinite(rule.reference) & np.isfinite(e.value.astype(np.float64))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,10 +28,10 @@ from harness.core.errors import FormatError, reading
 from harness.declare import Dialect, OpVersion
 from harness.reach.goals import goals_of
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 WRITTEN_BELOW = "# Written by scripts/reach.py: goals that nothing rules out and that no draw meets yet.\n"
 _NO_CLAUSE = re.compile(r"\b(no|any|every|all) (runtime|backend)s?\b|\bagreed?\b|\bsafe(ly|r)?\b|\brare(ly)?\b", re.I)

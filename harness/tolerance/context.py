@@ -60,7 +60,7 @@ class Context:
         key = key, self.acc
         if key not in self.shared:
             self.shared[key] = make()
-        return self.shared[key]  # type: ignore[no-any-return]
+        return self.shared[key]
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:

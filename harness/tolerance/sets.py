@@ -45,7 +45,7 @@ class Accepted(Tolerance):
         return VALUE, 0.0, False  # the reference's own choice
 
     def spans(self, ctx: Context) -> Sequence[tuple[Array, Array]]:
-        return () if self.listed is None else self.listed(ctx)  # type: ignore[no-any-return]
+        return () if self.listed is None else self.listed(ctx)
 
 
 def any_order(axis: int | None = None, *, within: Tolerance | None = None) -> AnyOrder:

@@ -172,7 +172,7 @@ class Drawing:
             if target in fit and target is not None and target.name not in self.used:
                 return self._use(target.name)
             if fit and self.d.int(0, 3):
-                return self._use((target if target in fit and self.d.bool() else self.d.pick(fit)).name)  # type: ignore[union-attr]
+                return self._use((target if target in fit and self.d.bool() else self.d.pick(fit)).name)
         return self._fresh(a, fixed)
 
     def _use(self, name: str) -> str:

@@ -15,7 +15,7 @@ from harness.backends.coremltools_program import unpack
 _UNARY = ("abs", "square", "tanh", "exp", "sqrt", "floor", "relu")
 
 
-class _Wrong(Passes):  # type: ignore[misc]
+class _Wrong(Passes):
     """Plants a fault in what the pass left; ``Unsupported`` where the program has no place for it, or shows nothing."""
 
     def load(self, model: bytes, format: str) -> Any:
@@ -76,7 +76,7 @@ class Swapped(_Wrong):
         outs[0], outs[1] = outs[1], outs[0]
 
 
-class Idle(Passes):  # type: ignore[misc]
+class Idle(Passes):
     """The pass does not run at all."""
 
     name = "passes-idle"
@@ -91,7 +91,7 @@ class Idle(Passes):  # type: ignore[misc]
             self.passes.run = real
 
 
-class PurePython(RoundTrip):  # type: ignore[misc]
+class PurePython(RoundTrip):
     """The export, where coremltools has no native library."""
 
     def __init__(self) -> None:

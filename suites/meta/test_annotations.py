@@ -27,7 +27,7 @@ from harness.declare.annotations import Tensor
 
 
 def declared(annotations: dict[str, Any], default: Any = None) -> Semantics:
-    def f(x, *, p=default):  # type: ignore[no-untyped-def]
+    def f(x, *, p=default):
         return x
 
     f.__annotations__ = annotations

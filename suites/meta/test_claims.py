@@ -208,7 +208,7 @@ def test_values_that_i32_cannot_hold_are_beyond() -> None:
 def test_an_absolute_error_is_added_to_the_bound() -> None:
     v = registry.dialect("onnx").versions["onnx/Erf/13"]
     case = next(c for i in range(99) if (c := draw_case(v, 13, 0, i, invalid=False)).dtype_name == "f32" and c.size > 8)
-    row = case.expected[0]  # type: ignore[index]
+    row = case.expected[0]
     off = Outcome(Status.VALUE, [(row[0].value + np.float32(1e-3)).astype(np.float32)], "run", "")
     assert judge(row, off).verdict is Verdict.MISMATCH
     assert judge(row, off, claimed=Accuracy(2e-3)).verdict is not Verdict.MISMATCH

@@ -154,7 +154,7 @@ def test_every_option_is_explained(verb: str, capsys: pytest.CaptureFixture[str]
         cli.main([verb, "--help"])
     assert e.value.code == 0
     verbs = next(a for a in cli.parser()._actions if a.choices)
-    options = verbs.choices[verb]._actions  # type: ignore[index]
+    options = verbs.choices[verb]._actions
     assert all(a.help for a in options), [a.dest for a in options if not a.help]
     assert len(capsys.readouterr().out.splitlines()) > 5
 
@@ -566,7 +566,7 @@ def test_a_folder_with_blanks_is_named_so_that_the_shell_finds_it(opconform: Cli
     again = opconform(*shlex.split(line[1]))
     assert again.returncode == 1
     assert "mismatch" in again.stdout
-    assert re.search(r"^  opconform (replay .*)$", again.stdout, re.M)[1] == line[1]  # type: ignore[index]
+    assert re.search(r"^  opconform (replay .*)$", again.stdout, re.M)[1] == line[1]
 
 
 def test_every_replay_line_shows_the_failure(opconform: Cli) -> None:

@@ -153,7 +153,7 @@ def test_no_sentence_is_longer_than_a_reader_can_hold(page: Path) -> None:
 
 def test_the_life_of_an_instance_shows_what_is_drawn() -> None:
     text = (ROOT / "docs/life-of-an-instance.md").read_text("utf-8")
-    key, opset, seed, index = re.search(r"`(\S+)@(\d+)#(\d+)\.(\d+)`", text).groups()  # type: ignore[union-attr]
+    key, opset, seed, index = re.search(r"`(\S+)@(\d+)#(\d+)\.(\d+)`", text).groups()
     case = draw_case(registry.dialect("onnx").versions[key], int(opset), int(seed), int(index))
     blocks = re.findall(r"```(?:json)?\n([\[{].*?)```", text, re.S)
     shown: list[Any] = [json.loads(b) for b in blocks]

@@ -98,7 +98,7 @@ def test_a_gradient_of_several_elements_is_their_sum_or_each() -> None:
     assert answers("onnx/Gradient/1", why)[0] is Verdict.AGREE
 
     def each(case: object, a: np.ndarray) -> np.ndarray:
-        (part,) = [p for p in case.underspecified[0].parts if p.at[0] is not None]  # type: ignore[attr-defined]
+        (part,) = [p for p in case.underspecified[0].parts if p.at[0] is not None]
         return part.others[0].astype(a.dtype)
 
     assert answers("onnx/Gradient/1", why, each)[0] is Verdict.AMBIGUOUS
@@ -111,7 +111,7 @@ def test_a_slice_from_before_the_first_takes_nothing_or_begins_at_the_first() ->
     key, why = "onnx/Slice/11", "a start before the first"
 
     def first(case: object, a: np.ndarray) -> np.ndarray:
-        return case.underspecified[0].parts[0].others[0]  # type: ignore[attr-defined,no-any-return]
+        return case.underspecified[0].parts[0].others[0]
 
     assert answers(key, why, first)[0] is Verdict.AMBIGUOUS
     assert answers(key, why, lambda c, a: np.zeros((*first(c, a).shape, 1), a.dtype))[0] is Verdict.MISMATCH
@@ -126,7 +126,7 @@ def test_after_no_iteration_the_rows_that_were_never_made_have_any_extent() -> N
             break
     assert isinstance(why, Underspecified)
     assert case.expected is not None
-    k = next(j for j, at in enumerate(why.parts[0].at) if at is not None)  # type: ignore[arg-type]
+    k = next(j for j, at in enumerate(why.parts[0].at) if at is not None)
     values = [e.value for e in case.expected[0]]
 
     def verdict(a: object) -> Verdict:

@@ -70,7 +70,7 @@ def every(backend: str, ids: set[str] | None, out: Path) -> list[tuple[str, int,
     assert ids is None or {r.entry.id for r in stand} == ids
     wrong = []
     for r in stand:
-        script = [sys.executable, str(r.folder / "repro.py")]  # type: ignore[operator]
+        script = [sys.executable, str(r.folder / "repro.py")]
         done = subprocess.run(script, capture_output=True, text=True, timeout=60)
         clean = done.returncode == 1 and "Traceback" not in done.stderr
         clean &= done.stdout.startswith("refused") == (r.verdict == "wrongly_rejected")

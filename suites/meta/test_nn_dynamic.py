@@ -71,7 +71,7 @@ def test_every_reading_of_the_steps_is_accepted_and_nothing_else(key: str) -> No
 
 @pytest.mark.parametrize("key", LAYERS)
 def test_a_model_has_int8_weights_with_one_scale(key: str) -> None:
-    inst = next(i for i in drawn(key) if not i.args[LAYERS[key]].const)  # type: ignore[union-attr]
+    inst = next(i for i in drawn(key) if not i.args[LAYERS[key]].const)
     arrays = fill(dialect.versions[key], inst).draws[0]
     model = dialect.build([inst], [arrays])
     layers = wire.decode("Model", model.data)["neuralNetwork"]["layers"]

@@ -45,7 +45,7 @@ class _Arm:
     class getauxval:
         argtypes = restype = None
 
-        def __new__(cls, entry: int) -> int:  # type: ignore[misc]
+        def __new__(cls, entry: int) -> int:
             return {16: 1 << 1 | 1 << 10 | 1 << 20, 26: 1 << 13}[entry]
 
     @staticmethod

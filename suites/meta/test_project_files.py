@@ -15,10 +15,10 @@ import yaml
 
 import opconform
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES, MODULES = 350, 12  # of a module, and in a room, of the harness: at most

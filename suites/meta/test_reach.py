@@ -87,7 +87,7 @@ def test_goals_are_derived_without_the_generator(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(v.meaning, "drawer", never)
     monkeypatch.setattr(OpVersion, "draw", never)
     monkeypatch.setattr(OpVersion, "begin", never)
-    for p in v.meaning.params.values():  # type: ignore[union-attr]
+    for p in v.meaning.params.values():
         monkeypatch.setattr(type(p), "draw", never)
     assert goals_of(v).ids == expected
 

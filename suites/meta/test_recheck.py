@@ -146,7 +146,7 @@ def test_what_fails_together_is_not_hidden_by_what_fails_alone() -> None:
     assert drawn["Flip"] in neighbours
     assert drawn["Max"] in neighbours
     assert drawn["Add"] not in neighbours
-    refused = [op for op, c in drawn.items() if pack.answer(handle.name, c)[0][0].status is not Status.VALUE]  # type: ignore[index]
+    refused = [op for op, c in drawn.items() if pack.answer(handle.name, c)[0][0].status is not Status.VALUE]
     assert refused == ["Add"]
 
 

@@ -637,7 +637,7 @@ def test_markdown_and_junit(tmp_path: Path, run: Path) -> None:
     want = {f"{k}/{b}" for (k, _, b, _, v), n in r.summary.cube.items() if v in BAD and n}
     assert failed == want
     assert int(root.get("failures", "")) == len(want)
-    assert "opconform replay" in (root.find(".//failure").text or "")  # type: ignore[union-attr]
+    assert "opconform replay" in (root.find(".//failure").text or "")
 
 
 def test_junit_survives_control_characters(tmp_path: Path) -> None:

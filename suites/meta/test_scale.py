@@ -135,7 +135,7 @@ def test_a_slice_that_cannot_run_states_why(ray: FakeRay, tmp_path: Path) -> Non
 
 
 def test_a_wrong_name_is_reported_before_a_cluster_is_started(ray: FakeRay, tmp_path: Path) -> None:
-    ray.init = lambda **_: pytest.fail("started")  # type: ignore[method-assign]
+    ray.init = lambda **_: pytest.fail("started")
     with pytest.raises(UsageError, match="no_such_backend"):
         cluster.run(replace(PLAN, out=tmp_path, names=["no_such_backend"]), "local", jobs=1)
 

@@ -115,6 +115,6 @@ def test_other_expressions_see_every_module(expression: str) -> None:
     from harness.plugin.markers import without_modules
 
     config = SimpleNamespace(option=SimpleNamespace(markexpr=expression), getoption=lambda _: [])
-    assert without_modules(config) == frozenset()  # type: ignore[arg-type]
+    assert without_modules(config) == frozenset()
     config.option.markexpr = "opset_onnx17 and conv"
-    assert without_modules(config) == {"opset_onnx17", "conv"}  # type: ignore[arg-type]
+    assert without_modules(config) == {"opset_onnx17", "conv"}

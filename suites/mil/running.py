@@ -13,7 +13,7 @@ from harness.core.instance import Graph, Node
 _DTYPES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "bool", "string": "str"}
 
 
-class Fixed(list):  # type: ignore[type-arg]
+class Fixed(list):
     """A list "whose init_length is the fixed length throughout runtime" (make_list, dynamic_length = false), as the
     builder makes every operand that is a list."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def coremltools() -> object:
     return pytest.importorskip("coremltools", reason="the registry comes with coremltools")
 
 
-def test_the_schema_equals_the_installed_registry(coremltools) -> None:  # type: ignore[no-untyped-def]
+def test_the_schema_equals_the_installed_registry(coremltools: Any) -> None:
     from suites.mil import extract
 
     if coremltools.__version__ not in json.loads((HERE / "schema.json").read_text())["source"]:
@@ -55,7 +56,7 @@ def test_the_schema_equals_the_installed_registry(coremltools) -> None:  # type:
     assert extract.dumps(extract.schema()) == (HERE / "schema.json").read_text()
 
 
-def test_every_disagreement_of_document_and_registry_is_settled(coremltools) -> None:  # type: ignore[no-untyped-def]
+def test_every_disagreement_of_document_and_registry_is_settled(coremltools: Any) -> None:
     from suites.mil import extract
 
     ledger = json.loads((HERE / "ledger.json").read_text())

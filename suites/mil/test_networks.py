@@ -59,7 +59,7 @@ def _attention(target: object) -> object:
     def prog(x):  # type: ignore[no-untyped-def]
         n = mb.layer_norm(x=x, axes=[-1], gamma=_weights(8) + 1, beta=_weights(8, seed=1), epsilon=1e-5)
 
-        def heads(seed: int):  # type: ignore[no-untyped-def]
+        def heads(seed: int) -> Any:
             y = mb.reshape(x=mb.linear(x=n, weight=_weights(8, 8, seed=seed)), shape=[1, 6, 2, 4])
             return mb.transpose(x=y, perm=[0, 2, 1, 3])
 
@@ -182,7 +182,7 @@ def test_the_accumulation_type_widens_the_bound() -> None:
     graph = dialect.parse(_attention(ct.target.iOS15))
     inputs = _inputs("attention", graph)
     how = [{}, {"acc": {"f32": "f32"}}, {"acc": {"f32": "f16"}}]
-    once, wide, narrow = (_bounds(graph, inputs, **h)[0].max() for h in how)  # type: ignore[arg-type]
+    once, wide, narrow = (_bounds(graph, inputs, **h)[0].max() for h in how)
     assert 0 < once < wide < narrow / 1000
 
 

@@ -331,7 +331,7 @@ def _dynamic_with_bias(drawn: Callable[[], Instance], d: Draw) -> Instance | Non
     for _ in range(8):
         inst = drawn()
         if _dynamic(inst, d):
-            n = inst.args["weights"].shape[0]  # type: ignore[union-attr]
+            n = inst.tensor("weights").shape[0]
             inst.args["bias"] = Arg(F32, (n,), const=True)
             return _marked(inst, "hasBias", True)
     return None

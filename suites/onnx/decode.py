@@ -349,7 +349,7 @@ class Reader:
                 raw = self.buf[v[0] : v[1]]
             elif n == 13:
                 pair = {k: self.text(w) for k, _, w in self.fields(*v)}
-                external[pair.get(1, "")] = pair.get(2, "")  # type: ignore[call-overload,index]
+                external[pair.get(1, "")] = pair.get(2, "")
         d = DTYPES.get(code)
         if d is None:
             raise FormatError(f"onnx: tensor {name!r} has element type {code}, which has no dtype of ours")

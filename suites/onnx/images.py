@@ -144,7 +144,7 @@ def _reversible(b: bytes) -> bool:
 def _ratios(im: Any) -> tuple[int, int]:
     """By how much chroma is upsampled across and down."""
     factors = [(h, v) for _, h, v, _ in im.layer]
-    return tuple(max(f[i] for f in factors) // min(f[i] for f in factors) for i in (0, 1))  # type: ignore[return-value]
+    return tuple(max(f[i] for f in factors) // min(f[i] for f in factors) for i in (0, 1))
 
 
 def _steps(im: Any) -> tuple[int, ...]:

@@ -63,7 +63,9 @@ def planes(b: bytes) -> tuple[list[Array], list[tuple[int, int]], int, int]:
     """Samples of each component, as far as its blocks go, rounded to 0..255; factors (down, across); height and width.
 
     One scan, no restart markers; ValueError for what is not baseline."""
-    at, quant, huffman = 2, {}, {}  # type: ignore[var-annotated]
+    at = 2
+    quant: dict[int, list[int]] = {}
+    huffman: dict[int, dict[tuple[int, int], int]] = {}
     while True:
         kind, n = b[at + 1], int.from_bytes(b[at + 2 : at + 4], "big")
         body = b[at + 4 : at + 2 + n]

@@ -191,7 +191,7 @@ def test_ranks_are_those_of_the_text(op: str) -> None:
     v = dialect.versions[f"onnx/{op}"]
     drawn = [v.draw(Prng(case_seed(7, v.key, i))) for i in range(100)]
     for slot, ranks in RANKS[op].items():
-        assert {len(inst.tensor(slot).shape) for inst in drawn} == ranks  # type: ignore[union-attr]
+        assert {len(inst.tensor(slot).shape) for inst in drawn} == ranks
     if "spatial" in v.schema.attrs:
         assert {inst.attrs.get("spatial") for inst in drawn} == {None, 0, 1}
 

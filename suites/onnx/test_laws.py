@@ -28,7 +28,10 @@ GROUPS = [OPS[i : i + 12] for i in range(0, len(OPS), 12)]
 
 
 def random_op(v: OpVersion) -> bool:
-    e = v.entry.error or v.meaning.error  # type: ignore[union-attr]
+    e = v.entry.error
+    if not e:
+        assert v.meaning is not None
+        e = v.meaning.error
     return (e[0] if isinstance(e, tuple) else e).random
 
 

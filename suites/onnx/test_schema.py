@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ import pytest
 from suites.onnx import dialect, extract, schemas
 from suites.onnx.facts import line_of_schema
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 HERE = Path(__file__).parent
 CATALOGUE = json.loads((HERE / "catalogue.json").read_text())

@@ -30,10 +30,10 @@ from harness.core.instance import Arg
 from harness.generate.recipes import materialize
 from suites.onnx import dialect
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 LIST = Path(__file__).with_name("real_graphs.toml")
 HOW = "python -m suites.onnx_models --fetch"

@@ -10,7 +10,7 @@ import pytest
 
 from harness.backends import registry as backends
 from harness.core.dtypes import F32
-from harness.core.instance import Graph, Node
+from harness.core.instance import Graph, Instance, Node
 from harness.declare import T
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
@@ -21,7 +21,7 @@ from suites.programs.respell import View
 PASSES = sorted({v.op for v in dialect.versions.values()})
 
 
-def drawn(name: str, count: int = 24):  # type: ignore[no-untyped-def]
+def drawn(name: str, count: int = 24) -> list[Instance]:
     """Programs as their generators write them: of one that is respelt nothing is promised."""
     v = dialect.versions[f"passes/{name}/1"]
     every = (v.draw(Prng(case_seed(5, v.key, i)), v.opsets[i % len(v.opsets)]) for i in range(4 * count))

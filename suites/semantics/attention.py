@@ -339,7 +339,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         full = (b, heads, queries, past + keys)
         shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))
         if "lengths" in d.version.slots_of and d.chance(4):  # texts that name lengths let a mask end early
-            least = max(out["lengths"].values) if cached else 1  # type: ignore[attr-defined]
+            least = max(out["lengths"].values) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))
         boolean = d.dtype("mask").kind == "b"
@@ -377,7 +377,7 @@ def _other_past(d: Draw) -> dict[str, Object] | None:
     if "past_k" not in out or "mask" in out:
         return None
     for n in ("past_k", "past_v"):
-        b, h, t, e = out[n].shape  # type: ignore[attr-defined]
+        b, h, t, e = out[n].shape
         out[n] = T((b, h + 1, t, e))
     return out
 

@@ -16,6 +16,7 @@ from harness.declare import (
     Any,
     Array,
     Axis,
+    Context,
     Int,
     Integer,
     Ints,
@@ -32,7 +33,7 @@ def _wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float64)
 
 
-def _product(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _product(ctx: Context) -> np.ndarray:
     """scale * (data - offset): the difference and the product each rounded once"""
     scale = np.abs(ctx.wide)
     return 4.0 * ctx.u * scale + ctx.ulp
@@ -120,7 +121,7 @@ def _check_offset(x: np.ndarray, scale: np.ndarray, offset: np.ndarray | None) -
         raise RuleError("offset-type", f"{of(offset)} for data of {of(x)}")
 
 
-def _blocks_product(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _blocks_product(ctx: Context) -> np.ndarray:
     """scale * (data - offset): data and offset, the difference and the product each rounded once"""
     with quiet:
         lost = {n: np.abs(v - v.astype(ctx.out.np)) for n in ("x", "offset") if (v := ctx.inputs.get(n)) is not None}

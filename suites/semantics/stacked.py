@@ -53,7 +53,7 @@ def unpacked(v: Array, cell: str, size: int, hidden: int, layers: int, direction
         nonlocal at
         n = int(np.prod(shape))
         at += n
-        return recurrent.ordered(v[at - n : at].reshape(shape), name, gates)  # type: ignore[no-any-return]
+        return recurrent.ordered(v[at - n : at].reshape(shape), name, gates)
 
     inner = [size, *(hidden * directions for _ in range(layers - 1))]
     matrices = [[(take(g, n), take(g, hidden)) for _ in range(directions)] for n in inner]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -55,14 +56,14 @@ class Branch:
     no: Branch | Leaf
 
 
-TESTS: dict[str, Callable[[float, float], bool]] = {
+TESTS: dict[str, Callable[[float, Any], bool]] = {
     "LEQ": lambda a, b: a <= b,
     "LT": lambda a, b: a < b,
     "GTE": lambda a, b: a >= b,
     "GT": lambda a, b: a > b,
     "EQ": lambda a, b: a == b,
     "NEQ": lambda a, b: a != b,
-    "MEMBER": lambda a, b: a in b,  # type: ignore[operator]
+    "MEMBER": lambda a, b: a in b,
 }
 
 
@@ -70,7 +71,7 @@ def descend(node: Branch | Leaf, row: Array) -> Leaf:
     """The leaf that a row of features ends in; NaN goes where ``missing`` says, whatever the test would say of it."""
     while isinstance(node, Branch):
         v = row[node.feature]
-        go = node.missing if np.isnan(v) else TESTS[node.mode](v, node.value)  # type: ignore[arg-type]
+        go = node.missing if np.isnan(v) else TESTS[node.mode](v, node.value)
         node = node.yes if go else node.no
     return node
 

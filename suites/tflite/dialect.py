@@ -136,7 +136,7 @@ class TfLite(Dialect):
         if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
             inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
         if "bias" in version.entry.sampling.tags and "bias" not in inst.args and not d.chance(16):
-            inst.args["bias"] = version.make_arg(d, "bias", T((inst.args["filter"].shape[0],)))  # type: ignore[union-attr]
+            inst.args["bias"] = version.make_arg(d, "bias", T((inst.tensor("filter").shape[0],)))
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):

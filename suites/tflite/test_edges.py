@@ -102,7 +102,7 @@ def test_weights_behind_the_memory_count_when_they_are_not_finite() -> None:
     }
     v = TFLITE.versions["tflite/SVDF/1"]
     made = call("tflite/SVDF/1", **args, activation_state=np.zeros((1, 2), np.float32))
-    made.attrs["rank"] = 1  # type: ignore[index]
+    made.attrs["rank"] = 1
     tensors, params = v.decode(made)
     assert v.meaning is not None
     assert np.isnan(v.meaning.fn(**{**tensors, **params, "activation": "NONE"})).all()

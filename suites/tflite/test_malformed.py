@@ -155,7 +155,7 @@ def test_what_the_schema_forbids_is_refused(what: str) -> None:
 
 def fits(what: str, inst: Instance) -> bool:
     """Options are written, as the change of one needs them to be, and constants are there."""
-    return (what != "data of another size" or inst.tensor("filter").const) and (  # type: ignore[union-attr]
+    return (what != "data of another size" or inst.tensor("filter").const) and (
         "fused" not in what or "fused_activation_function" in inst.attrs or inst.op == "ADD"
     )
 
@@ -167,7 +167,7 @@ def test_index_tuples_of_one_component_need_no_axis() -> None:
         i
         for i in (drawn(v.key, k) for k in range(60))
         if i.attrs["index_vector_dim"] == len(i.args["scatter_indices"].shape)
-    ]  # type: ignore[union-attr]
+    ]
     assert seen
     for inst in seen:
         (got,) = dialect.evaluate(inst, arrays_of(inst))
@@ -177,5 +177,5 @@ def test_index_tuples_of_one_component_need_no_axis() -> None:
                 **inst.to_json(),
                 "args": {**inst.to_json()["args"], "scatter_indices": {**index.to_json(), "shape": [*index.shape, 1]}},
             }
-        )  # type: ignore[union-attr]
+        )
         np.testing.assert_array_equal(got.value, dialect.evaluate(wide, arrays_of(wide))[0].value)

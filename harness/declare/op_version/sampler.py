@@ -132,7 +132,7 @@ class Sampler(Resolved):
             a, b = d.pick(may)
             others = [c for x, c in may if x == a and c != b]
             for slot in (b, *(c for c in others if d.bool())):
-                inst.args[slot] = replace(inst.args[a])  # type: ignore[type-var]
+                inst.args[slot] = replace(inst.tensor(a))
                 inst.attrs.setdefault(SAME, {})[slot] = a
 
     def _exchangeable(self, x: Any, y: Any, a: str, b: str) -> bool:

@@ -43,7 +43,8 @@ def flushes(probe: Experiment) -> None:
         kept = flushed = 0
         for r in _unary(probe, name, [tiny / 2, tiny / 4, -tiny / 2, 1.0]):
             got = r.outcome.outputs[0] if r.outcome.outputs else None
-            want = r.case.expected[0][0].value  # type: ignore[index]
+            assert r.case.expected is not None
+            want = r.case.expected[0][0].value
             if not isinstance(got, np.ndarray) or got.size != want.size or got.dtype != want.dtype:
                 continue
             got = got.reshape(want.shape)

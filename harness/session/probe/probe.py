@@ -140,7 +140,7 @@ class Probe(Experiment):
     def _ranks(self) -> None:
         told = {}
         for rank in range(9):
-            n, of = self._of_kind(lambda c, r=rank: rank_of(c) == r and not odd(c), n=1)  # type: ignore[misc]
+            n, of = self._of_kind(partial(_has_rank, rank), n=1)
             if of:
                 told[rank] = (n, of)
         self.tell("ranks: " + ", ".join(f"{r}: {n} of {of}" for r, (n, of) in told.items()))
@@ -235,3 +235,7 @@ def _spans(numbers: Sequence[int]) -> str:
         else:
             out.append([n, n])
     return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in out)
+
+
+def _has_rank(rank: int, c: Case) -> bool:
+    return rank_of(c) == rank and not odd(c)

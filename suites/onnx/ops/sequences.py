@@ -216,7 +216,7 @@ op("Optional", Evaluation(lambda c: [c.inputs.get("input")], EXACT, "ONNX Option
 
 
 def _held(d: Draw, empty: bool) -> dict:
-    name = d.version.schema.input("input").element  # type: ignore[union-attr]
+    name = d.version.schema.input("input").element
     dtype = d.types.get(name, F32)
     newer = d.version.version >= 18
     if newer and d.bool():  # since 18 a tensor or a sequence is taken as it is
@@ -268,7 +268,7 @@ def _map(c: Call) -> list:
     more = c.inputs.get("additional_inputs") or []
     fits(body, 1 + len(more), c.n_outs)
     assert c.run is not None
-    return s.mapped(_list(c), more, lambda row: c.run(body, row), len(body.outputs))  # type: ignore[misc]
+    return s.mapped(_list(c), more, lambda row: c.run(body, row), len(body.outputs))
 
 
 def _draw_map(d: Draw) -> dict:

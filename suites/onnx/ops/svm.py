@@ -215,7 +215,7 @@ def _machine(d: Draw, how: int) -> dict[str, Any]:
 
 def _both_labels(d: Draw) -> dict[str, Any]:
     out = _machine(d, 2)
-    k = len(out.get("classlabels_strings") or out.get(INTS))  # type: ignore[arg-type]
+    k = len(out.get("classlabels_strings") or out[INTS])
     return out | {"classlabels_strings": ["cat", "dog", "", "é"][:k], INTS: list(range(k))}
 
 

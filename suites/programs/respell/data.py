@@ -78,8 +78,7 @@ def float_constants(v: View) -> list[Site]:
 def special_constant(v: View, at: Site) -> None:
     """One element of a constant is NaN, infinite, -0, subnormal or beyond the narrower type."""
     u = use(at)
-    given = v.g.nodes[u.node].inputs[u.slot]
-    old = v.g.consts[str(given if u.position is None else given[u.position])]  # type: ignore[index]
+    old = v.g.consts[v.operand(u)]
     new = np.array(old)
     with np.errstate(all="ignore"):
         new.reshape(-1)[v.d.int(0, new.size - 1)] = np.asarray(v.d.pick(SPECIAL), np.float64).astype(old.dtype)
@@ -94,8 +93,7 @@ def constants(v: View) -> list[Site]:
 def at_run_time(v: View, at: Site) -> None:
     """The same values, as an input."""
     u = use(at)
-    given = v.g.nodes[u.node].inputs[u.slot]
-    old = v.g.consts[str(given if u.position is None else given[u.position])]  # type: ignore[index]
+    old = v.g.consts[v.operand(u)]
     v.inputs.append(T(old.shape, "values", of(old), False, values=old.ravel().tolist()))
     v.give(u, f"p{len(v.inputs) - 1}")
 

@@ -112,12 +112,10 @@ def of_broadcasts(v: View) -> list[Site]:
 
 def _reshaped(v: View, at: Site, change: Callable[[np.ndarray, int], np.ndarray]) -> None:
     u = use(at)
-    given = v.g.nodes[u.node].inputs[u.slot]
-    name = given if u.position is None else given[u.position]  # type: ignore[index]
     pair = v.pair(u.node)
     assert pair is not None
     rank = max(len(v.values[n].shape) for n in pair)
-    v.give(u, v.const(change(v.g.consts[str(name)], rank)))
+    v.give(u, v.const(change(v.g.consts[v.operand(u)], rank)))
 
 
 def with_elements(v: View) -> list[Site]:
@@ -126,8 +124,7 @@ def with_elements(v: View) -> list[Site]:
 
 
 def _value(v: View, at: Site) -> np.ndarray:
-    given = v.g.nodes[at[0]].inputs[at[1]]
-    return v.g.consts[str(given if at[2] is None else given[at[2]])]  # type: ignore[index]
+    return v.g.consts[v.operand(use(at))]
 
 
 def not_scalar(v: View) -> list[Site]:

@@ -148,6 +148,13 @@ class View:
         """Where a value is an operand that is data, and no parameter."""
         return [u for u in value.users if not self.words.fixed(self, u.node, u.slot)]
 
+    def operand(self, u: Use) -> str:
+        """The name of the value that a node is given there."""
+        given = self.g.nodes[u.node].inputs[u.slot]
+        name = given[u.position or 0] if isinstance(given, list) else given
+        assert name is not None
+        return name
+
     def data(self) -> Iterator[Value]:
         """Values that are tensors and have a user, or are an output."""
         for v in self.values.values():

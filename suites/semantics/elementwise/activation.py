@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from harness.core.errors import RuleError
-from harness.declare import Array, Context, Float, Num, Real, exact, params, rounded, semantics, underspecified
+from harness.declare import Array, Context, Float, Num, Real, T, exact, params, rounded, semantics, underspecified
+from harness.generate.draw import Draw
 from suites.semantics.elementwise.common import NAN_UNDERSPECIFIED, native, np, open_at_nan, plus_absolute, x_of
 from suites.semantics.elementwise.math import EVERYWHERE, GROWING
 
@@ -48,9 +49,9 @@ def relu_0_to_1(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     return native.unary("clamp", x, 0.0, 1.0)
 
 
-def _lossless(x: object, *limits: float) -> list[float]:
+def _lossless(x: Array, *limits: float) -> list[float]:
     """Limits as the type of x holds them: they are constants of that type."""
-    return [float(native.convert(native.convert(np.array(v), x.dtype), np.float64)) for v in limits]  # type: ignore[attr-defined]
+    return [float(native.convert(native.convert(np.array(v), x.dtype), np.float64)) for v in limits]
 
 
 @open_at_nan("x")
@@ -118,9 +119,7 @@ def prelu(x: Num[Array, "*d"], slope: Num[Array, "*#d"]) -> Num[Array, "*d"]:
 
 
 @prelu.draw
-def _draw_prelu(d):  # type: ignore[no-untyped-def]
-    from harness.declare import T
-
+def _draw_prelu(d: Draw) -> dict[str, T]:
     shape = d.shape()
     return {"x": T(shape), "slope": T(d.broadcast_from(shape))}
 

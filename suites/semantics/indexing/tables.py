@@ -24,7 +24,7 @@ from harness.declare import (
     semantics,
 )
 from harness.generate.draw import Draw
-from harness.tolerance import gamma
+from harness.tolerance import Context, gamma
 from suites.semantics.indexing.common import resolve
 
 
@@ -70,7 +70,7 @@ def _update_too_large(d: Draw) -> dict:
     return {"x": T(shape), "update": T((shape[0] + 1, *shape[1:])), "start": (0,) * len(shape)}
 
 
-def _sums(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _sums(ctx: Context) -> np.ndarray:
     """gamma(rows, u) times the same segments of |x|, + ulp"""
     return gamma(max(1, ctx.inputs["x"].shape[0]), ctx.acc_u) * ctx.scale() + ctx.ulp
 
@@ -266,7 +266,7 @@ def _draw_lookup(d: Draw) -> dict:
     return {"table": T(shape), "keys": T((len(keys),), values=keys), "queries": T((len(queries),), values=queries)}
 
 
-def _combined(ctx) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _combined(ctx: Context) -> np.ndarray:
     """gamma(2 k + 6) * sum |w x| / |divisor| * (sum |w| / |sum w| for MEAN) + ulp, over the k rows of a place: one
     rounding for each product, k - 1 for their sum, as many for the divisor, and its root, reciprocal and product"""
     x, w = np.abs(ctx.inputs["table"]), ctx.inputs["weights"].astype(np.float64)
@@ -345,7 +345,7 @@ def _boxes_overlap(a: np.ndarray, b: np.ndarray) -> float:
     return float(both / (area + other - both))
 
 
-def _filled(ctx, actual: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _filled(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """the selected boxes; what follows them is padding of which nothing is said"""
     return (ctx.wide == -1) | (
         np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide))

@@ -242,7 +242,7 @@ def _inverse_bound(ctx: Context) -> Array:
 
 def draw_stash(d: Draw) -> DType:
     """Mostly f32, the default of all texts."""
-    return d.pick((F32, F32, F32, *d.version.meaning.params["stash"].options))  # type: ignore[union-attr]
+    return d.pick((F32, F32, F32, *d.version.meaning.params["stash"].options))
 
 
 def within(stash: object) -> str | None:

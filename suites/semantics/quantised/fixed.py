@@ -136,7 +136,7 @@ class SameOrOther(Parameters):
         self.like = like
 
     def draw(self, d: Draw, env: dict[str, Any]) -> Quant:
-        return env[self.like] if d.bool() else super().draw(d, env)  # type: ignore[no-any-return]
+        return env[self.like] if d.bool() else super().draw(d, env)
 
 
 def draw_parameters(d: Draw, dt: DType, *, zero: int | str | None = None, scale: Any = None, pot: bool = True) -> Quant:
@@ -171,7 +171,7 @@ def near_or_apart(d: Draw, near: float, *operands: Quant) -> float:
         case 5 | 6:
             return near * 2.0 ** d.int(-14, 10)
         case 7 if operands:
-            return d.pick([q["scale"][0] for q in operands])  # type: ignore[no-any-return]
+            return d.pick([q["scale"][0] for q in operands])
     return near
 
 
@@ -234,7 +234,7 @@ def within_one_of(*readings: tuple[Callable[..., Array], Callable[..., Any]], wh
 
     readings: the unrounded result and its freedom in steps, as in ``within``."""
     errors = [
-        rounding(lambda fn=fn, **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)  # type: ignore[misc]
+        rounding(lambda fn=fn, **kw: np.nan_to_num(fn(**kw), posinf=np.inf, neginf=-np.inf), freedom)
         for fn, freedom in readings
     ]
 

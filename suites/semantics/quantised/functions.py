@@ -106,7 +106,7 @@ def unary(
         with np.errstate(all="ignore"):
             return steps(fn(real(x, xq)), oq)
 
-    def body(x, *, xq, oq):  # type: ignore[no-untyped-def]
+    def body(x: Array, *, xq: Quant, oq: Quant) -> Array:
         return finish(unrounded(x, xq=xq, oq=oq), oq, of(x))
 
     def freedom(x: Array, *, xq: Quant, oq: Quant) -> Any:

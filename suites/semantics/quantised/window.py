@@ -276,7 +276,7 @@ def compare(name: str) -> Semantics:
         near = np.abs(a - b) <= 2.0**-20 * np.maximum(np.abs(a), np.abs(b))
         return (actual == _COMPARE[name](a, b)) | near
 
-    def body(x, y, *, xq, yq):  # type: ignore[no-untyped-def]
+    def body(x: Array, y: Array, *, xq: Quant, yq: Quant) -> Array:
         return _COMPARE[name](real(x, xq), real(y, yq))
 
     from suites.semantics.quantised.fixed import Parameters, SameOrOther

@@ -79,7 +79,7 @@ def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: floa
         if identity(axis, coordinates):
             continue
         at = axis.positions(coordinates)
-        index, weight = taps(axis, at, **filter_)  # type: ignore[arg-type]
+        index, weight = taps(axis, at, **filter_)
         y = native.interpolate(y, a, index, weight) if wide else np.take(y, index[:, 0], axis=a)
         if coordinates == "tf_crop_and_resize":
             off = ((at < 0) | (at > axis.n - 1)).reshape([-1 if k == a else 1 for k in range(x.ndim)])
@@ -109,7 +109,7 @@ def positional(x: Array, axes: dict[int, Axis], p: Mapping[str, Object]) -> tupl
         if identity(axis, p["coordinates"]):
             continue
         at = axis.positions(p["coordinates"])
-        index, weight = taps(axis, at, **filter_of(p))  # type: ignore[arg-type]
+        index, weight = taps(axis, at, **filter_of(p))
         near = np.clip(np.concatenate([index - 1, index, index + 1], 1), 0, axis.n - 1)
         slope = 2.0 * margin(axis, at)[:, None]
         spread = native.interpolate(total, a, near, np.broadcast_to(slope, near.shape) * 1.0)
