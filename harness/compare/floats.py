@@ -58,13 +58,14 @@ def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> 
     if not error.binds_infinities:
         a = np.where(np.isinf(bound), e.value, a)
     c = compare(a, wide, bound, signed_zero=signed, flush=flush)
+    free = np.zeros(wide.shape, bool)
     if c.nan_bad:
         # Where partial results may overflow in both directions, inf - inf may come out: nothing is bound there.
         free = np.isnan(a.astype(np.float64)) & np.isinf(bound) & np.isfinite(wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if (c.inf_bad or c.nan_bad) and error.sums:
-        free = _left_range(ctx, wide)
+        free = free | _left_range(ctx, wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if not c.bad and not (flush and c.flushed):

@@ -51,6 +51,7 @@ from harness.tolerance import (
     quantised,
     rounded,
     statistical,
+    summed,
 )
 from harness.tolerance.underspecified import (
     Part,
@@ -141,5 +142,6 @@ __all__ = [
     "semantics",
     "shape_function",
     "statistical",
+    "summed",
     "underspecified",
 ]

@@ -1,7 +1,7 @@
 """Tolerances: what a correct implementation may give, and what the specification leaves open."""
 
 from harness.tolerance.base import Tolerance
-from harness.tolerance.bounded import Bounded, Composed, Propagated, bounded, composed, propagated
+from harness.tolerance.bounded import Bounded, Composed, Propagated, Summed, bounded, composed, propagated, summed
 from harness.tolerance.context import Bound, Context
 from harness.tolerance.dot import Dot, accumulates
 from harness.tolerance.exact import Exact, Rounded, copied, exact, rounded
@@ -23,6 +23,7 @@ __all__ = [
     "Quantised",
     "Rounded",
     "Statistical",
+    "Summed",
     "Tolerance",
     "absolute",
     "accepted",
@@ -38,6 +39,7 @@ __all__ = [
     "quantised",
     "rounded",
     "statistical",
+    "summed",
     "ulp",
     "unit",
     "widened",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.core.dtypes import float_max
 from harness.tolerance.base import Tolerance
 from harness.tolerance.context import Bound, Context
 
@@ -40,6 +41,13 @@ class Composed(Bounded):
 
 
 @dataclass(frozen=True, eq=False)
+class Summed(Composed):
+    """The same, of a sum of products in any order."""
+
+    sums: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
 class Propagated(Composed):
     """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step."""
 
@@ -69,6 +77,19 @@ def bounded(fn: Bound, formula: str | None = None) -> Bounded:
 def composed(fn: Bound, formula: str | None = None) -> Composed:
     """|a - h| <= fn(ctx), first-order propagation through a chain of roundings.  formula: as of ``bounded``."""
     return Composed(formula or (fn.__doc__ or fn.__name__).strip(), fn=fn)
+
+
+def summed(fn: Bound, most: Bound, formula: str | None = None) -> Summed:
+    """|a - h| <= fn(ctx), a sum of products in any order.  most: ``fn(ctx)``, what no partial sum exceeds.  Where that
+    is beyond the type nothing binds the element: another order may overflow, or stay in the type.  formula: as of
+    ``bounded``."""
+
+    def bound(ctx: Context) -> Any:
+        with np.errstate(all="ignore"):
+            return np.where(most(ctx) >= float_max(ctx.acc), np.inf, fn(ctx))
+
+    said = formula or (fn.__doc__ or fn.__name__).strip()
+    return Summed(f"{said}; free where partial sums may overflow", fn=bound)
 
 
 def propagated(fn: Bound, formula: str, narrow: bool = False) -> Propagated:

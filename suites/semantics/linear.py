@@ -21,15 +21,15 @@ from harness.declare import (
     T,
     Variadic,
     accumulates,
-    composed,
     exact,
     first_of,
     semantics,
+    summed,
     underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance import Context
-from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny, top
+from suites.semantics.bounds import overflows, quiet, slope, tamed, tiny
 from suites.semantics.drawing import given, param, product
 
 Array = np.ndarray
@@ -138,16 +138,25 @@ def _matmul_apart(d: Draw) -> dict[str, Object]:
 @quiet
 def gemm_bound(ctx: Context) -> Array:
     """gamma(K+4) * (|alpha| |A||B| + |beta| |C|) + ulp"""
+    alpha, k = abs(ctx.params["alpha"]), _gemm_depth(ctx)
+    s = _gemm_size(ctx, alpha)
+    return np.asarray(slope(k + 4, ctx) * s + ctx.ulp + (k + 2) * tiny(ctx) * max(1, alpha))
+
+
+def _gemm_size(ctx: Context, alpha: float) -> Array:
+    """alpha |A||B| + |beta| |C|"""
     i, p = ctx.inputs, ctx.params
     a, b = np.abs(_turn(i["a"], p["trans_a"])), np.abs(_turn(i["b"], p["trans_b"]))
-    s = abs(p["alpha"]) * native.matmul(a, b)
-    if i.get("c") is not None:
-        s = s + abs(p["beta"]) * np.abs(i["c"])
-    k = a.shape[-1]
-    partial = np.maximum(s, native.matmul(a, b)) * (1 + k * ctx.acc_u)
-    return np.where(
-        partial >= top(ctx), np.inf, slope(k + 4, ctx) * s + ctx.ulp + (k + 2) * tiny(ctx) * max(1, abs(p["alpha"]))
-    )
+    s = alpha * native.matmul(a, b)
+    return np.asarray(s if i.get("c") is None else s + abs(p["beta"]) * np.abs(i["c"]))
+
+
+def _gemm_depth(ctx: Context) -> int:
+    return int(ctx.inputs["a"].shape[0 if ctx.params["trans_a"] else 1])
+
+
+def _gemm_most(ctx: Context) -> Array:
+    return _gemm_size(ctx, max(1.0, abs(ctx.params["alpha"]))) * (1 + _gemm_depth(ctx) * ctx.acc_u)
 
 
 def _scaled_away(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -174,7 +183,7 @@ def _the_gemm() -> Semantics:
 
 
 @semantics(
-    error=composed(gemm_bound),
+    error=summed(gemm_bound, _gemm_most),
     source="ONNX Gemm-1, -6, -7, -9, -11, -13",
     ambiguous=first_of(_scaled_away, overflows(largest(_the_gemm, "alpha", "beta"))),
 )

@@ -11,7 +11,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F4E2M1, F32, F64, U8, DType, int_range, of
+from harness.core.dtypes import F4E2M1, F32, F64, U8, DType, float_max, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Any,
@@ -225,6 +225,13 @@ def _dq_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None
             underspecified(why, of_result(0, np.ones(x.shape, bool)), *limits),
             underspecified(why, of_result(1, np.True_), np.float32(0), np.float32(1)),
             underspecified(why, of_result(2, np.True_), *limits),
+        )
+    if hi - lo > float_max(of(x)):
+        why = "DynamicQuantizeLinear of a range beyond the type: the difference is exact, or infinite as in the body"
+        return gathered(
+            underspecified(why, of_result(0, np.ones(x.shape, bool)), np.uint8(0)),
+            underspecified(why, of_result(1, np.True_), np.float32(np.inf)),
+            underspecified(why, of_result(2, np.True_), np.uint8(0)),
         )
     real = -lo / ((hi - lo) / 255)
     if abs(real % 1 - 0.5) < _DQ_TIE:

@@ -18,8 +18,8 @@ from harness.declare import (
     Opaque,
     T,
     bounded,
-    composed,
     semantics,
+    summed,
 )
 from harness.generate.draw import Draw
 
@@ -54,18 +54,25 @@ def _half(z: Array, n: int, axis: int) -> Array:
 
 def _terms_bound(ctx: Context) -> Array:
     """(9 n + 16) u sum|x| along the axis, over n for the inverse: products with rounded twiddle factors, any order"""
-    x = np.asarray(ctx.inputs["x"], np.float64)
-    axis = ctx.params["axis"] % x.ndim
-    n = max(ctx.wide.shape[axis], x.shape[axis], 1)
+    axis = ctx.params["axis"] % ctx.inputs["x"].ndim
+    n = max(ctx.wide.shape[axis], ctx.inputs["x"].shape[axis], 1)
     n = n if ctx.params["length"] is None else max(int(ctx.params["length"]), 1)
-    total = 2 * np.abs(x).sum(axis=(axis, -1), keepdims=True)
+    total = 2 * _terms(ctx)
     return (
         np.broadcast_to((9 * n + 16) * ctx.acc_u * total / (n if ctx.params["inverse"] else 1), ctx.wide.shape)
         + ctx.ulp
     )
 
 
-@semantics(error=composed(_terms_bound), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4", "wide"))
+def _terms(ctx: Context) -> Array:
+    """The sum of |x| along the axis, real and imaginary parts together."""
+    x = np.asarray(ctx.inputs["x"], np.float64)
+    return np.asarray(np.abs(x).sum(axis=(ctx.params["axis"] % x.ndim, -1), keepdims=True))
+
+
+@semantics(
+    error=summed(_terms_bound, _terms), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4", "wide")
+)
 def dft(
     x: Float[Array, "*d k"],
     *,
@@ -133,20 +140,28 @@ def _real_half(d: Draw) -> dict:
 
 def _frames_bound(ctx: Context) -> Array:
     """(9 n + 17) u sum |x w| of the frame"""
+    n = _frame(ctx.inputs["x"].shape[1], ctx.inputs.get("window"), ctx.params["length"])
+    return np.broadcast_to((18 * n + 34) * ctx.acc_u * _frame_sums(ctx), ctx.wide.shape) + ctx.ulp
+
+
+def _frame_sums(ctx: Context) -> Array:
+    """[batch, frame, 1, 1]: the sum of |x w| of each frame"""
     i = ctx.inputs
     x = np.abs(np.asarray(i["x"], np.float64)).sum(-1)
     w = None if i.get("window") is None else np.abs(np.asarray(i["window"], np.float64))
     n, step = _frame(x.shape[1], w, ctx.params["length"]), int(ctx.params["step"])
     w = np.ones(n) if w is None else w
     total = np.stack([(x[:, t * step : t * step + n] * w).sum(-1) for t in range(ctx.wide.shape[1])], 1)
-    return np.broadcast_to((18 * n + 34) * ctx.acc_u * total[..., None, None], ctx.wide.shape) + ctx.ulp
+    return np.asarray(total[..., None, None])
 
 
 def _frame(signal: int, window: Object, length: Object) -> int:
     return int(length) if length is not None else window.shape[0] if window is not None else signal
 
 
-@semantics(error=composed(_frames_bound), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4", "wide"))
+@semantics(
+    error=summed(_frames_bound, _frame_sums), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4", "wide")
+)
 def stft(
     x: Float[Array, "b n k"],
     window: Float[Array, "w"] | None = None,

@@ -26,6 +26,7 @@ from harness.declare import (
     composed,
     exact,
     semantics,
+    summed,
 )
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
@@ -164,12 +165,18 @@ def _draw_response(d: Draw) -> dict[str, Anything]:
 def _transform_bound(ctx: Context) -> Array:
     """gamma(8 log2(h w) + 8) * sum of |x| that are finite: every twiddle product is rounded"""
     h, w = (int(n) for n in ctx.params["lengths"])
-    x = np.abs(ctx.inputs["x"][..., :h, :w])
-    total = np.where(np.isfinite(x), x, 0.0).sum((-2, -1), keepdims=True)
+    total = _finite_sum(ctx)
     return np.broadcast_to(gamma(8 * np.log2(max(h * w, 2)) + 8, 2.0**-24) * total + 1e-37, ctx.wide.shape)
 
 
-@semantics(error=bounded(_transform_bound), source="TFLite RFFT2D: last two axes, cropped or padded")
+def _finite_sum(ctx: Context) -> Array:
+    """The sum of what is finite of |x|, of each image."""
+    h, w = (int(n) for n in ctx.params["lengths"])
+    x = np.abs(ctx.inputs["x"][..., :h, :w].astype(np.float64))
+    return np.asarray(np.where(np.isfinite(x), x, 0.0).sum((-2, -1), keepdims=True))
+
+
+@semantics(error=summed(_transform_bound, _finite_sum), source="TFLite RFFT2D: last two axes, cropped or padded")
 def rfft2d(x: Float[Array, "*d h w"], *, lengths: Opaque) -> Array:
     """Two-dimensional discrete Fourier transform of a real signal, the non-negative half of the last axis.
 
