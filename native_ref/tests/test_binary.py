@@ -103,7 +103,8 @@ def test_integers(name: str, kind: str) -> None:
     some = {lo, lo + 1, -3, -2, -1, 0, 1, 2, 3, 5, bits - 1, bits, hi - 1, hi, 2**53 + 1, hi // 3, 46341, 3037000500}
     values = sorted(v for v in some if lo <= v <= hi)
     pairs = list(itertools.product(values, values))
-    x, y = (np.array([p[i] for p in pairs], dtype) for i in (0, 1))
+    x: np.ndarray = np.array([p[0] for p in pairs], dtype)
+    y: np.ndarray = np.array([p[1] for p in pairs], dtype)
     got = native_ref.binary(name, x, y)
     want = [LOOPS[name](a, b, bits) for a, b in pairs]
     if name in COMPARISONS:
@@ -164,7 +165,8 @@ BITWISE = {n for n in native_ref.BINARY if n[:3] in ("bit", "shi")}
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["f32", "f64"])
 def test_floats(name: str, dtype: type) -> None:
     pairs = list(itertools.product([float(dtype(v)) for v in SOME], repeat=2))
-    x, y = (np.array([p[i] for p in pairs], dtype) for i in (0, 1))
+    x: np.ndarray = np.array([p[0] for p in pairs], dtype)
+    y: np.ndarray = np.array([p[1] for p in pairs], dtype)
     got = native_ref.binary(name, x, y)
     assert got.dtype == np.float64
     want = np.array([ieee(name, a, b) for a, b in pairs])
@@ -187,8 +189,8 @@ def test_f32_in_a_row_and_apart(name: str) -> None:
     # results down among the subnormals, too
     full = [native_ref.fill("full", seed, (60_000,), np.float32) for seed in (1, 2)]
     x, y = (np.concatenate([v, w, w * np.float32(1e-30)]) for v, w in zip((x, y), full))
-    apart = [np.stack([v, v], 1)[:, 0] for v in (x, y)]
-    got, want = native_ref.binary(name, x, y, np.float32), native_ref.binary(name, *apart, np.float32)
+    a, b = (np.stack([v, v], 1)[:, 0] for v in (x, y))  # the same values, apart in memory
+    got, want = native_ref.binary(name, x, y, np.float32), native_ref.binary(name, a, b, np.float32)
     assert got.dtype == want.dtype
     both = np.isnan(x) & np.isnan(y)
     if got.dtype == np.float32 and name[:2] not in ("ma", "mi"):

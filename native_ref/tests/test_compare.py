@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -99,7 +100,7 @@ def test_definition(d: D.DType, ulps: float, bound: float | None, signed_zero: b
     assert want[got.worst] if got.max_ratio > 1 else True
 
 
-def one(a: object, w: object, dtype: object = np.float32, **kw: object) -> int:
+def one(a: object, w: object, dtype: Any = np.float32, **kw: Any) -> int:
     return compare(np.array([a]).astype(dtype), np.array([w]).astype(dtype), **kw).bad
 
 
@@ -238,9 +239,10 @@ def test_a_brief_look_agrees_with_whole_comparisons(dtype: type) -> None:
             elif data == "special":
                 wide[: n - n // 16] = rng.choice([np.nan, np.inf, -np.inf], n - n // 16)
             with np.errstate(all="ignore"):
-                value = wide.astype(dtype)
-                other = (wide * (1 + 2.0**-7)).astype(dtype)
-            for actual in (value.copy(), -value, other, np.where(rng.random(n) < 0.1, other, value).astype(dtype)):
+                value: np.ndarray = wide.astype(dtype)
+                other: np.ndarray = (wide * (1 + 2.0**-7)).astype(dtype)
+            some: np.ndarray = np.where(rng.random(n) < 0.1, other, value).astype(dtype)
+            for actual in (value.copy(), -value, other, some):
                 for how in (1, 2, 3):
                     for ulps, signed, w in (
                         (0.0, False, wide),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ FLOATS = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.floa
 INTS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ml_dtypes.int4)
 
 
-def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: object) -> np.ndarray:
+def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     d = np.dtype(dtype)
     if d.kind in "iu" or d == ml_dtypes.int4:
         lo = 0 if d.kind == "u" else -8
@@ -35,7 +37,7 @@ def correct(got: np.ndarray, want: np.ndarray, digits: float = 2.0**-32) -> None
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 1, 1), (3, 5, 7), (9, 4, 25), (8, 3, 24), (17, 6, 49), (1, 7, 3), (20, 2, 1), (4, 0, 5)]
 )
-def test_matmul(dtype: object, m: int, k: int, n: int) -> None:
+def test_matmul(dtype: Any, m: int, k: int, n: int) -> None:
     rng = np.random.default_rng(m * 100 + k * 10 + n)
     a, b = draw(rng, (m, k), dtype), draw(rng, (k, n), dtype)
     want = plain.matmul(plain.exact(a), plain.exact(b))
@@ -47,7 +49,7 @@ def test_matmul(dtype: object, m: int, k: int, n: int) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.int16, np.int64], ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("k", [255, 256, 257, 600])
-def test_depth_beyond_a_block(dtype: object, k: int) -> None:
+def test_depth_beyond_a_block(dtype: Any, k: int) -> None:
     rng = np.random.default_rng(k)
     a, b = draw(rng, (3, k), dtype), draw(rng, (k, 5), dtype)
     digits = 2.0**-52 if dtype is np.float64 else 2.0**-32
@@ -57,8 +59,8 @@ def test_depth_beyond_a_block(dtype: object, k: int) -> None:
 @pytest.mark.parametrize("extremes", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64])
 def test_integers_at_their_limits(extremes: type) -> None:
     info = np.iinfo(extremes)
-    a = np.array([[info.min, info.max] * 300], extremes)
-    b = np.array([[info.max], [info.min]] * 300, extremes)
+    a: np.ndarray = np.array([[info.min, info.max] * 300], extremes)
+    b: np.ndarray = np.array([[info.max], [info.min]] * 300, extremes)
     want = plain.matmul(plain.exact(a), plain.exact(b))[0, 0]
     assert int(native.matmul(a, b)[0, 0]) == (want + 2**63) % 2**64 - 2**63
     got = native.matmul(a, b, out=np.dtype(np.int32))

@@ -63,7 +63,7 @@ def test_requantise(dtype: type, wide: bool) -> None:
             got = native_ref.requantise(acc, scale, zero, limits, dtype, wide)
             assert got.dtype == dtype
             want = [min(max(one(int(a), scale) + zero, limits[0]), limits[1]) for a in acc]
-            assert got.astype(np.int64).tolist() == want, (scale, zero)
+            assert list(got.astype(np.int64)) == want, (scale, zero)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -97,12 +97,12 @@ def test_requantise_takes_a_scale_per_channel() -> None:
 def test_centre_is_exact(dtype: type) -> None:
     info = ml_dtypes.iinfo(dtype)
     low, high = int(info.min), int(info.max)
-    x = np.array([[low, high, 0], [high, 1, low]]).astype(dtype)
+    x: np.ndarray = np.array([[low, high, 0], [high, 1, low]]).astype(dtype)
     for zero in (low, high, 0):
         got = native_ref.centre(x, np.array(zero).astype(dtype))
         assert got.astype(object).tolist() == [[int(v) - zero for v in row] for row in x]
         assert got.dtype == (np.int16 if info.bits <= 8 else np.int64)
-    zeros = np.array([[low], [high]]).astype(dtype)
+    zeros: np.ndarray = np.array([[low], [high]]).astype(dtype)
     got = native_ref.centre(x, zeros)
     assert got.tolist() == [[int(v) - int(z[0]) for v in row] for row, z in zip(x, zeros)]
     with pytest.raises(ValueError, match="zero points"):

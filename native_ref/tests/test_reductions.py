@@ -16,7 +16,7 @@ SETS = [s for r in range(4) for s in itertools.combinations(range(3), r)]
 EXACT = ("sum", "mean", "prod", "max", "min", "sum_square", "l1")
 
 
-def data(shape: tuple[int, ...], dtype: object, seed: int = 0) -> np.ndarray:
+def data(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     d = np.dtype(dtype)
     if d.kind in "iu":
@@ -30,7 +30,7 @@ def data(shape: tuple[int, ...], dtype: object, seed: int = 0) -> np.ndarray:
     [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint16, np.int64],
     ids=lambda d: np.dtype(d).name,
 )
-def test_exact_names(name: str, dtype: object) -> None:
+def test_exact_names(name: str, dtype: Any) -> None:
     x = data((3, 2, 5), dtype)
     for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
         y = x.transpose(order)
@@ -304,7 +304,7 @@ def test_extremes_of_long_rows(name: str, planted: tuple[float, ...]) -> None:
 def test_squares_of_long_rows(dtype: type) -> None:
     rng = np.random.default_rng(3)
     for n in (5, 100, 513, 3000):
-        x = (rng.standard_normal((4, n)) * 2.0 ** rng.integers(-7, 7, (4, n))).astype(dtype)
+        x: np.ndarray = (rng.standard_normal((4, n)) * 2.0 ** rng.integers(-7, 7, (4, n))).astype(dtype)
         want = [float(sum(v * v for v in row)) for row in plain.exact(x)]
         for view in (x, np.asfortranarray(x)):
             np.testing.assert_array_equal(native.reduce("sum_square", view, (1,), out=np.dtype(float)), want)

@@ -28,7 +28,7 @@ STEPS: dict[str, Any] = {
 }
 
 
-def name_of(d: object) -> str:
+def name_of(d: Any) -> str:
     return np.dtype(d).name
 
 

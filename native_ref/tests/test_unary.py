@@ -179,7 +179,7 @@ SPECIAL = {
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["f64", "f32"])
 @pytest.mark.parametrize("name", sorted(SPECIAL))
 def test_special_values(name: str, dtype: type) -> None:
-    x = np.array([-INF, -0.0, 0.0, INF, np.nan], dtype)
+    x: np.ndarray = np.array([-INF, -0.0, 0.0, INF, np.nan], dtype)
     got = native_ref.unary(name, x, *UNARY[name].params)
     want = np.array([np.nan if v is None else v for v in SPECIAL[name]] + [np.nan])
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
@@ -224,7 +224,7 @@ def test_integer_functions(dtype: type) -> None:
         v &= (1 << bits) - 1
         return v - (1 << bits) if info.min < 0 and v >> (bits - 1) else v
 
-    x = np.array(values, dtype)
+    x: np.ndarray = np.array(values, dtype)
     for name, fn in {
         "abs": abs,
         "neg": lambda v: -v,

@@ -38,7 +38,7 @@ class Retyped(np.ndarray):
     tag = "i4 7"
 
 
-HOARD = []  # what a runtime does not give back
+HOARD: list[bytes] = []  # what a runtime does not give back
 LIES = {"short": Short, "vast": Vast, "retyped": Retyped}
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from toy_backends import Right
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
-backend, models = Right(), {}
+backend = Right()
+models: dict[Any, Any] = {}
 source, out = sys.stdin.buffer, sys.stdout.buffer
 
 

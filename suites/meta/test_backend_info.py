@@ -41,7 +41,7 @@ def test_defaults_of_a_backend_that_declares_nothing_more():
 
 def test_claims_are_read():
     info = read({"opsets": (7, 23), "dtypes": {"bf16"}, "validates": False})
-    assert (info.oldest_opset, info.opset, info.validates, info.dtypes) == (7, 23, False, {"bf16"})
+    assert (info.oldest_opset, info.opset, info.validates, info.dtypes) == (7, 23, False, frozenset({"bf16"}))
     assert info.beyond(24)
     assert not info.beyond(23)
     assert info.below(6)

@@ -136,11 +136,17 @@ def test_claims_are_joined_and_shared() -> None:
     a = claims_of({"opsets": [7, 17], "dtypes": ["f32", "i64"], "limits": {"max_rank": 4, "static": True}})
     b = claims_of({"opsets": [9, 21], "dtypes": ["f32"], "unsupported_ops": ["Loop"], "limits": {"empty": False}})
     both = a.both(b)
-    assert (both.opsets, both.dtypes, both.max_rank, both.empty, both.static) == ((9, 17), {"f32"}, 4, False, True)
+    assert (both.opsets, both.dtypes, both.max_rank, both.empty, both.static) == (
+        (9, 17),
+        frozenset({"f32"}),
+        4,
+        False,
+        True,
+    )
     either = common([a, b])
     assert (either.opsets, either.dtypes, either.max_rank, either.empty, either.static) == (
         (7, 21),
-        {"f32", "i64"},
+        frozenset({"f32", "i64"}),
         None,
         True,
         False,

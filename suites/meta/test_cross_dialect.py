@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from suites.meta.runtimes import running
 ONNX = BackendInfo("onnxruntime-cross-dialect", "1.0", target_dialect="onnx", known_as=("onnxruntime",))
 
 
-def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: object) -> Case:
+def instance(op: str, attrs: dict | None = None, version: str = "ios15", **args: Any) -> Case:
     """A case of a MIL op; args: values (f32) or {"dtype", "shape", "values", ...}."""
     made = {
         k: a

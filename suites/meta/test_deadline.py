@@ -51,7 +51,7 @@ def nested() -> Instance:
         ["on_1", *ends],
         {"trips": np.array(90_000)},
     )
-    return replace(inst, args={**inst.args, "M": replace(inst.args["M"], values=[90_000])}, attrs={"body": outer})
+    return replace(inst, args={**inst.args, "M": replace(inst.tensor("M"), values=[90_000])}, attrs={"body": outer})
 
 
 @pytest.mark.parametrize("make", [loop, nested])

@@ -19,7 +19,7 @@ from harness.session.replay import checked, usable
 
 EDITS = 3  # of each op version
 SECONDS = 20
-WRONG = (
+WRONG: tuple[Any, ...] = (
     0,
     -1,
     7,

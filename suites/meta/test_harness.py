@@ -49,7 +49,7 @@ def test_a_right_backend_has_no_mismatch_and_every_case_is_counted_once(tmp_path
     summary, records = run("Right", tmp_path)
     assert bad(records) == []
     assert not summary.problems, summary.examples
-    tallied = Counter()
+    tallied: Counter[Any] = Counter()
     for r in records:
         if r["t"] == "batch":
             assert sum(n for *_, n in r["tally"]) == r["count"]
@@ -58,7 +58,8 @@ def test_a_right_backend_has_no_mismatch_and_every_case_is_counted_once(tmp_path
 
 
 def test_pairs_of_features_are_counted_once_each() -> None:
-    cover, pairs = Pairs(), set()
+    cover = Pairs()
+    pairs: set[Any] = set()
     for i in range(400):
         found = sorted({f"{k}={i % k * (i % 3)}" for k in range(2, 14 + i % 7)})
         assert cover.meet(found) == bool(set(combinations(found, 2)) - pairs)

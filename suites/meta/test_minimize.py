@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,8 @@ def test_a_second_opinion_finds_no_fault_with_what_was_accepted_on_the_way(backe
     with backends.create(backend) as handle:
         for name in names.split():
             v, inst = drawn(f"{dialect}/{name}", 1)
-            rng, accepted = random.Random(name), []
+            rng = random.Random(name)
+            accepted: list[Any] = []
 
             def fails(candidate, v=v, rng=rng, accepted=accepted):
                 case = fill(v, candidate)

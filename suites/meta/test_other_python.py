@@ -84,6 +84,7 @@ def test_the_worker_alone_starts_by_its_path_and_hides_no_module(start, tmp_path
 
 @pytest.mark.skipif(not OTHER, reason="set OPCONFORM_OTHER_PYTHON to an interpreter with a runtime")
 def test_a_runtime_in_another_python():
+    assert OTHER is not None
     version = subprocess.run(
         [OTHER, "-c", "import sys; print(sys.version.split()[0])"], capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_judge_writes_the_report_of_a_run(made, tmp_path, capsys):
 
 def test_pack_holds_each_op_version_and_the_hash_of_every_file(made):
     folder, _, packed = made
-    counts = {}
+    counts: dict[Any, Any] = {}
     for e in packed.entries:
         counts[e.key] = counts.get(e.key, 0) + 1
     assert set(counts.values()) == {10}

@@ -1,5 +1,7 @@
 """A foreign backend that misbehaves: the right verdict and a message that says what it did, case by case."""
 
+from typing import Any
+
 import pytest
 
 from harness.backends import registry as backends
@@ -40,7 +42,8 @@ RUDE = {
 def cases():
     """Valid sums of f32 that are neither empty nor square nor scalar, so that every misdeed shows."""
     v = toy.versions["toy/Add/1"]
-    out, i = [], 0
+    out: list[Any] = []
+    i = 0
     while len(out) < CASES:
         case = draw_case(v, v.opsets[-1], 0, i, 1, invalid=False)
         i += 1

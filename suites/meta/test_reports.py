@@ -105,7 +105,9 @@ def test_failures_spread_evenly_name_no_predicate() -> None:
     """Every second instance fails, whatever it looks like: nothing may be blamed."""
     from reports.clusters import find_clusters
 
-    cases, cube, choices = [], Counter(), Counter()
+    cases: list[Any] = []
+    cube: Counter[Any] = Counter()
+    choices: Counter[Any] = Counter()
     for i in range(400):
         inst = {"attrs": {"axis": i % 3}, "args": {"x": {"dtype": "f32", "shape": [i % 5, 2]}}, "opset": 13}
         choices.update(features(inst))
@@ -123,7 +125,9 @@ def test_one_failure_names_no_predicate() -> None:
     """A single failure shares many facts with few instances by chance."""
     from reports.clusters import find_clusters
 
-    cases, cube, choices = [], Counter(), Counter()
+    cases: list[Any] = []
+    cube: Counter[Any] = Counter()
+    choices: Counter[Any] = Counter()
     for i in range(300):
         inst = {
             "attrs": {"axis": i % 6, "k": i % 11},
@@ -143,9 +147,12 @@ def test_failures_too_few_in_one_op_are_explained_together() -> None:
     """Two failures in each of ten ops, all with f16, name it only when looked at together."""
     from reports.clusters import find_clusters
 
-    cases, cube, coverage = [], Counter(), {}
+    cases: list[Any] = []
+    cube: Counter[Any] = Counter()
+    coverage: dict[str, Any] = {}
     for op in range(10):
-        key, choices = f"onnx/Op{op}/1", Counter()
+        key = f"onnx/Op{op}/1"
+        choices: Counter[Any] = Counter()
         for i in range(40):
             dtype = "f16" if i in (3, 17) else "f32"
             inst = {
@@ -209,7 +216,9 @@ def test_integers_beyond_doubles_stay_whole(tmp_path: Path) -> None:
 def test_two_defects_of_one_op_become_two_clusters() -> None:
     from reports.clusters import find_clusters
 
-    cases, cube, choices = [], Counter(), Counter()
+    cases: list[Any] = []
+    cube: Counter[Any] = Counter()
+    choices: Counter[Any] = Counter()
     for i in range(600):
         args = {"x": {"dtype": "f32", "shape": [2]}}
         inst = {"attrs": {"axis": i % 4, "mode": "ab"[i % 7 == 0]}, "args": args, "opset": 13}

@@ -104,7 +104,7 @@ def test_a_sequence_next_to_narrow_types_is_a_list(name):
     m = h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
     a, bf16 = np.float32([[1, 2], [3, 4]]), np.ones(1, ml.bfloat16)
     with running(name) as b:
-        ins = [("x", "x", None), ("a", "a", None)]
+        ins: list[tuple[str, str, int | None]] = [("x", "x", None), ("a", "a", None)]
         out = ask(b, Model("onnx", m.SerializeToString(), [ins], [["y", "s"]]), bf16, a)
     assert out.status is Status.VALUE, out
     assert out.outputs[0].dtype == bf16.dtype

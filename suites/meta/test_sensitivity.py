@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_no_fault_no_catch():
 @pytest.mark.parametrize("fault", ["output transposed", "stale memory", "operands swapped", "wrong axis"])
 def test_the_engine_finds_them_too(fault):
     versions = newest("onnx", SAMPLE["onnx"])
-    handle = FaultyHandle(fault, ("onnx",))
+    handle: Any = FaultyHandle(fault, ("onnx",))
     found = []
     engine = Engine([handle], on_failure=lambda judged, votes: found.append(judged))
     engine.run([Unit(v, v.opsets[-1], 0, 40) for v in versions])

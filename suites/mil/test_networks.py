@@ -30,7 +30,7 @@ def _convolutional(target: object) -> object:
     from coremltools.converters.mil import Builder as mb
 
     @mb.program(input_specs=[mb.TensorSpec((1, 3, 12, 12))], opset_version=target)
-    def prog(image):  # type: ignore[no-untyped-def]
+    def prog(image: Any) -> Any:
         x = mb.conv(x=image, weight=_weights(8, 3, 3, 3), pad_type="same", strides=[2, 2])
         x = mb.batch_norm(
             x=x,
@@ -56,7 +56,7 @@ def _attention(target: object) -> object:
     from coremltools.converters.mil import Builder as mb
 
     @mb.program(input_specs=[mb.TensorSpec((1, 6, 8))], opset_version=target)
-    def prog(x):  # type: ignore[no-untyped-def]
+    def prog(x: Any) -> Any:
         n = mb.layer_norm(x=x, axes=[-1], gamma=_weights(8) + 1, beta=_weights(8, seed=1), epsilon=1e-5)
 
         def heads(seed: int) -> Any:
@@ -79,7 +79,7 @@ def _recurrent(target: object) -> object:
     from coremltools.converters.mil.mil import types
 
     @mb.program(input_specs=[mb.TensorSpec((5, 1), dtype=types.int32)], opset_version=target)
-    def prog(words):  # type: ignore[no-untyped-def]
+    def prog(words: Any) -> Any:
         x = mb.gather(x=_weights(9, 4), indices=words, axis=0)
         zero = np.zeros((1, 3), np.float32)
         _, h, _ = mb.lstm(
@@ -210,7 +210,7 @@ def test_a_loop_has_no_bound() -> None:
     from coremltools.converters.mil import Builder as mb
 
     @mb.program(input_specs=[mb.TensorSpec((1,))], opset_version=ct.target.iOS15)
-    def prog(x):  # type: ignore[no-untyped-def]
+    def prog(x: Any) -> Any:
         return mb.while_loop(
             _cond=lambda a: mb.squeeze(x=mb.less(x=a, y=9.0)), _body=lambda a: mb.add(x=a, y=1.0), loop_vars=(x,)
         )
@@ -234,7 +234,7 @@ def test_a_list_of_fixed_length_does_not_grow() -> None:
         @mb.program(
             input_specs=[mb.TensorSpec((2,)), mb.TensorSpec((1,), dtype=types.int32)], opset_version=ct.target.iOS15
         )
-        def prog(x, at):  # type: ignore[no-untyped-def]
+        def prog(x: Any, at: Any) -> Any:
             ls = mb.make_list(init_length=2, dynamic_length=dynamic, elem_shape=(2,), dtype="fp32")
             return mb.list_length(ls=mb.list_write(ls=ls, index=mb.squeeze(x=at), value=x))
 

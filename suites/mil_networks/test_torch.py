@@ -51,7 +51,8 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Cases by their parameters, converted once."""
     made: dict[Any, Case] = {}
 
-    def get(*key: str) -> Case:
+    def get(name: str, target: str, frontend: str, precision: str) -> Case:
+        key = name, target, frontend, precision
         if key not in made:
             made[key] = Case(*key, tmp_path_factory.mktemp("network"))
         return made[key]

@@ -50,9 +50,9 @@ def test_what_breaks_a_rule_is_refused_by_both_readings(key: str, second: Defini
     v = dialect.versions[key]
     for rule in invalid_generators_of(v):
         drawn = [draw_invalid(v, rule, Prng(case_seed(23, key + rule, i))) for i in range(12)]
-        drawn = [i for i in drawn if i is not None]
-        assert drawn, f"{key}: {rule} was never broken"
-        for inst in drawn:
+        broken = [i for i in drawn if i is not None]
+        assert broken, f"{key}: {rule} was never broken"
+        for inst in broken:
             arrays = arrays_of(inst)
             with pytest.raises((OpconformError, ValueError)):
                 dialect.evaluate(inst, arrays)

@@ -94,7 +94,9 @@ def test_sgd_moves_by_its_velocity() -> None:
 
 def test_adam_is_the_algorithm_of_its_paper() -> None:
     t, given, state = Training(model("squared error", "adam")), examples("squared error"), State()
-    key, m, v = ("one", "bias"), 0.0, 0.0
+    key = ("one", "bias")
+    m: np.ndarray = np.zeros(())
+    v: np.ndarray = np.zeros(())
     for n in (1, 2, 3):
         g, before = t.gradients(given)[key], t.weights[key].copy()
         after, state = t.step(given, state)

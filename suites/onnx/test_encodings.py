@@ -54,7 +54,7 @@ def test_a_model_holds_a_constant_in_the_stated_encoding(dtype: str) -> None:
         assert (f"constant in {encoding}, " in notation.text(inst)) == bool(encoding)
         assert (f"input: constant in {encoding}" in features(inst.to_json())) == bool(encoding)
         again = Instance.from_json(inst.to_json())
-        assert again.args["input"].encoding == encoding
+        assert again.tensor("input").encoding == encoding
         assert again.id == inst.id
         arrays = arrays_of(inst)
         got = dialect.run_model(dialect.build([inst], [arrays]).data, {})
@@ -71,7 +71,7 @@ def test_a_model_holds_a_constant_in_the_stated_encoding(dtype: str) -> None:
     ],
 )
 def test_an_encoding_that_the_format_lacks_is_refused(inst: Instance, words: str) -> None:
-    inst = replace(inst, version=dialect.at(inst.op, None, inst.opset).version)
+    inst = replace(inst, version=dialect.at(inst.op, None, int(inst.opset)).version)
     said = validation_error(dialect.version_of(inst), inst)
     assert said is not None
     assert "encoding: expected" in said
@@ -91,16 +91,19 @@ def test_a_constant_node_takes_the_types_of_its_schema() -> None:
 
 def test_every_encoding_is_drawn_by_choice_and_not_by_the_seed_of_the_data() -> None:
     v = dialect.versions["onnx/Add/14"]
-    met = {}
+    met: dict[str, int] = {}
     for i in range(300):
         engine = Prng(case_seed(31, v.key, i))
         inst = v.draw(engine, 14)
         assert v.draw(Replay(engine.choices), 14).dumps() == inst.dumps()
-        for a in inst.args.values():
+        for slot in inst.args:
+            a = inst.tensor(slot)
             if a.const:
                 assert a.encoding in ("", *builder.encodings(a.dtype, 14))
                 met[a.encoding] = met.get(a.encoding, 0) + 1
-                other = replace(inst, args={k: replace(x, seed=x.seed + 1) for k, x in inst.args.items()})
-                assert [x.encoding for x in other.args.values()] == [x.encoding for x in inst.args.values()]
+                other = replace(
+                    inst, args={k: replace(inst.tensor(k), seed=inst.tensor(k).seed + 1) for k in inst.args}
+                )
+                assert [other.tensor(k).encoding for k in inst.args] == [inst.tensor(k).encoding for k in inst.args]
     assert {"", "Constant", "float_data", "int32_data"} <= set(met)
     assert met[""] > sum(met.values()) / 2

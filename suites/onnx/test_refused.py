@@ -93,13 +93,13 @@ def _circle(attrs: dict[str, Any]) -> dict[str, Any]:
 
 def _deeper(slot: str) -> Callable[[Instance], None]:
     def fn(i: Instance) -> None:
-        i.args[slot].shape = (1, 1, *i.args[slot].shape)
+        i.tensor(slot).shape = (1, 1, *i.tensor(slot).shape)
 
     return fn
 
 
 def _filled(slot: str, value: int) -> Callable[[Instance], None]:
-    return lambda i: setattr(i.args[slot], "values", [value] * math.prod(i.args[slot].shape))
+    return lambda i: setattr(i.tensor(slot), "values", [value] * math.prod(i.tensor(slot).shape))
 
 
 # rules that no draw breaks, since a runtime answers all the same: op version, rule, what breaks it

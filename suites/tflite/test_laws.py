@@ -146,7 +146,7 @@ def test_packed_instances_are_independent() -> None:
 def test_schema_facts_are_those_of_the_catalogue() -> None:
     """The digest holds what the operator catalogue says; the few differences are named here with their reason."""
     digest = json.loads((Path(__file__).parent / "digest.json").read_text())
-    rows = {}
+    rows: dict[Any, Any] = {}
     for s in dialect.schemas:
         rows.setdefault(s.op, []).append(s)
     for op, want in digest["operators"].items():
@@ -220,7 +220,7 @@ def test_nan_under_a_stride_above_the_window_is_still_ambiguous() -> None:
 
     attrs = {"filter_height": 2, "filter_width": 1, "stride_h": 1, "stride_w": 2, "padding": "SAME"}
     for value, why in ((float("nan"), "NaN"), (1.0, "")):
-        args = {"input": Arg(F32, (1, 2, 2, 1), values=[value, 0.0, 0.0, 0.0])}
+        args: dict[str, Any] = {"input": Arg(F32, (1, 2, 2, 1), values=[value, 0.0, 0.0, 0.0])}
         inst = Instance("tflite", "MAX_POOL_2D", 2, 1, dict(attrs), args)
         assert why in (fill(dialect.version_of(inst), inst).ambiguous or "")
         assert bool(why) == bool(fill(dialect.version_of(inst), inst).ambiguous)

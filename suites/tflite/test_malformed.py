@@ -166,12 +166,12 @@ def test_index_tuples_of_one_component_need_no_axis() -> None:
     seen = [
         i
         for i in (drawn(v.key, k) for k in range(60))
-        if i.attrs["index_vector_dim"] == len(i.args["scatter_indices"].shape)
+        if i.attrs["index_vector_dim"] == len(i.tensor("scatter_indices").shape)
     ]
     assert seen
     for inst in seen:
         (got,) = dialect.evaluate(inst, arrays_of(inst))
-        index = inst.args["scatter_indices"]
+        index = inst.tensor("scatter_indices")
         wide = Instance.from_json(
             {
                 **inst.to_json(),

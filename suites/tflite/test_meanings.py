@@ -34,7 +34,7 @@ def evaluated(op: str, version: Any, args: Any, outs: int = 1, **attrs: Any) -> 
 
 def rnn(aux: Any = None, weights: bool = False) -> tuple[Any, Any]:
     """Two steps, one unit each way: h = x + h / 2 forward, 2 x + h backward; auxiliary weights 10 and 100."""
-    args = {"input": ("f32", [1, 2, 1], [1, 3])}
+    args: dict[str, Any] = {"input": ("f32", [1, 2, 1], [1, 3])}
     for prefix, w, r in (("fw_", 1, 0.5), ("bw_", 2, 1)):
         args |= {
             f"{prefix}input_to_input_weights": ("f32", [1, 1], [w]),

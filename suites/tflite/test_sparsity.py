@@ -33,7 +33,7 @@ def test_the_schema_comment_example() -> None:
 @pytest.mark.parametrize("n", range(40))
 def test_drawn_layouts_come_back(n: int) -> None:
     inst = dialect.versions["tflite/DENSIFY/1"].draw(Prng(case_seed(3, "sparse", n)))
-    a = inst.args["input"]
+    a = inst.tensor("input")
     x = np.array(a.values, np.float64).reshape(a.shape).astype(a.dtype.np)
     table, values = sparsity.encode(x, inst.attrs["@sparsity"]["input"])
     assert np.count_nonzero(x) == np.count_nonzero(values)
@@ -42,7 +42,7 @@ def test_drawn_layouts_come_back(n: int) -> None:
 
 def test_short_values_are_refused() -> None:
     inst = dialect.versions["tflite/DENSIFY/1"].draw(Prng(case_seed(3, "sparse", 0)))
-    a = inst.args["input"]
+    a = inst.tensor("input")
     x = np.array(a.values, np.float64).reshape(a.shape).astype(a.dtype.np)
     table, values = sparsity.encode(x, inst.attrs["@sparsity"]["input"])
     with pytest.raises(FormatError, match="values needed"):

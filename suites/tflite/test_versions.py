@@ -24,7 +24,7 @@ UNSHOWN: dict[tuple[str, str], str] = {
 }
 
 
-def attr(name: str, default: int = 0) -> Any:
+def attr(name: str, default: Any = 0) -> Any:
     return lambda v, inst: inst.attrs.get(name, default) != default
 
 
