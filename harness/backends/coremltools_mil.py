@@ -59,10 +59,11 @@ class _Base:
 
 
 class Fold(_Base):
-    """Value inference: the ops run as constants and the value that coremltools folds them to is the answer.
+    """Value inference: the ops run as constants, and the answer is the value that coremltools folds them to.
 
-    What it folds although an operand is known at run time alone takes the place of that: such an element has to be
-    right whatever the operand brings.  It is looked for with the extents of the inputs known, and as symbols."""
+    coremltools may also fold a value although an operand is known at run time alone.  Such an element has to be right
+    whatever the operand brings, so it takes the place of the answer's.  It is looked for with the extents of the inputs
+    known, and with symbols for them."""
 
     name = "coremltools-fold"
     acc = {"f16": "f16"}  # NumPy computes fp16 in fp16
@@ -206,11 +207,11 @@ class Types(_Base):
 
 
 class Symbolic(Types):
-    """Type inference with symbolic axes: every axis of the inputs, or the axes that the op lets be.
+    """Type inference with symbols for the extents of the inputs, as far as the op allows.
 
-    What is inferred is an expression over the symbols; with the real extents put in, it has to give the real shape.
-    Where many axes cannot be symbols (an op may need to know one, and says so) fewer are tried: half of them, the
-    other half, each alone.  What is left then is a gap."""
+    The inferred shape is an expression of the symbols.  With the real extents put in, it has to be the real shape.  An
+    op may need to know an extent, and says so.  Then fewer are symbols: half of them, the other half, each alone.  What
+    is left is a gap."""
 
     name = "coremltools-symbolic"
 
@@ -240,10 +241,10 @@ class Symbolic(Types):
 
 
 class RoundTrip(_Base):
-    """Exported to the file's program proto, loaded back, and what came back is executed by our interpreter.
+    """Writes the program as a file holds it and loads it back; our interpreter runs what came back.
 
-    Ops over complex numbers go through the pass that takes them apart first, as every conversion does.  Whatever is
-    exported needs the native writer of weights, which the wheel lacks where it is pure Python (Linux on Arm)."""
+    As in every conversion, a pass first takes ops over complex numbers apart.  Writing needs the native writer of
+    weights, which a pure-Python wheel lacks (Linux on Arm)."""
 
     name = "coremltools-roundtrip"
 
@@ -294,10 +295,11 @@ class RoundTrip(_Base):
 
 
 class Passes(_Base):
-    """Graph passes: the header's "passes" (a pipeline name or a list of pass names) run over the program, and what
-    they leave is executed by our interpreter.  ``fired`` beside the outputs tells whether the last of them changed
-    what it promises to change, False where the header promises nothing ("fires": null); the rest of the header stands
-    in ``coremltools_passes.py``."""
+    """Runs graph passes over a program; our interpreter runs what they leave.
+
+    The header of the program names them: "passes" is a pipeline or a list of passes.  ``coremltools_passes.py``
+    describes the rest of it.  The output ``fired`` tells whether the last pass changed what it promises to change.  It
+    is False where the header promises nothing ("fires": null)."""
 
     name = "coremltools-passes"
     formats = ("mil-passes",)

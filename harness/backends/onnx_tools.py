@@ -70,8 +70,9 @@ class _Tool:
 class ShapeInference(_Tool):
     """``onnx.shape_inference.infer_shapes``; declared outputs are removed first.
 
-    strict: types checked, data propagated, errors raised; otherwise as by default, where an op that cannot be inferred
-    is passed over in silence, so that a missing type is no answer but a wrong one is still wrong."""
+    strict: types are checked, data is propagated and errors are raised.  Without it the package passes over an op that
+        it cannot infer.  Then a missing type is no answer, but a wrong one is still wrong.
+    """
 
     def __init__(self, strict: bool = True, name: str = "onnx-shape-inference") -> None:
         self.strict, self.name = strict, name
@@ -90,9 +91,11 @@ class ShapeInference(_Tool):
 class DataPropagation(_Tool):
     """Shape inference with the values in the model: what it propagates, element by element.
 
-    Every input becomes an initializer, and every output of i64 with one axis at most is made the shape of a
-    ConstantOfShape, whose inferred extents are then the propagated values.  Where all are known they are judged as
-    values, else only the inferred type is.  Alone in its model, since a refusal of the probe is no answer."""
+    Every input becomes an initializer.  Every output of i64 with at most one axis becomes the shape of a
+    ConstantOfShape; the extents inferred for that are the propagated values.  If all are known they are judged as
+    values, otherwise only the inferred type is.  Each instance has a model of its own, since a refused probe is no
+    answer.
+    """
 
     name = "onnx-data-propagation"
     pack = 1

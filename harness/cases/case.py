@@ -24,11 +24,14 @@ INVALID_EVERY = 8  # one case in so many breaks a rule
 
 @dataclass(slots=True)
 class Case:
-    """index: of the case in its op version.  count: data draws wanted.  problem: the reference's or the generator's own
-    failure, in words; known once ``draws`` or ``expected`` was asked for.  drawn: by a generator, not asked for by
-    somebody: what goes wrong in one of its runs is told of that run alone (``at``) where that shows it.
+    """An instance with its data and the expected result.  Both are made when first asked for.
 
-    Both are made when first asked for: what no backend will be given needs neither."""
+    index: number of the case in its op version.
+    count: how many data draws are wanted.
+    problem: how the reference or the generator failed, in words; known once ``draws`` or ``expected`` was asked for.
+    drawn: a generator made it, nobody asked for it.  Then a problem of one of its runs is told of that run alone
+        (``at``), where that run shows it.
+    """
 
     version: OpVersion
     inst: Instance

@@ -14,13 +14,17 @@ from harness.core.outcome import Outcome, Verdict
 class Result:
     """The verdict on one case and one backend.
 
-    judgement: of the data draw that decided, None where there was nothing to compare.  known, ambiguity: id of the
-    entry that explains it.  draw: number of the deciding data draw.  asked: the case of another dialect that the
-    backend was given instead (``harness.engine.cross_dialect``).  neighbours: the cases in one model, itself
-    among them, that the answer takes; right alone (``harness.engine.recheck``).  before: the cases of each model
-    that its process must have served for it.  origin, run: the case with all its runs of
-    which ``case`` is one, where it is.  nondeterministic: how two runs of the model differ, in words; second: what the
-    other run gave (``harness.engine.two_runs``)."""
+    judgement: of the data draw that decided; None where there was nothing to compare.
+    draw: number of that data draw.
+    known, ambiguity: id of the entry that explains it.
+    asked: the case of another dialect that the backend got instead (``harness.engine.cross_dialect``).
+    neighbours: the cases of the model with which the answer shows, this one among them; alone it is right
+        (``harness.engine.recheck``).
+    before: the cases of each model that the process must have served first.
+    origin, run: the case with all its runs, and the number of the run that ``case`` is, where it is one of several.
+    nondeterministic: how two runs of the model differ, in words.  second: what the other run gave
+        (``harness.engine.two_runs``).
+    """
 
     case: Case
     backend: str

@@ -16,11 +16,14 @@ from harness.workers.claims import EVERYTHING, Claims
 
 @dataclass
 class Selection:
-    """What the user asked for.  opset: build at exactly this opset, with the versions in force there.
+    """What the user asked for.
 
-    ops: patterns on the op's name (``Conv``, ``Reduce*``), ``dialect/op`` or ``dialect/op/version``.  without: the
-    same, of ops that are left out.  shard: (i, n), 1-based.  claims: instances beyond them are neither drawn nor
-    counted."""
+    opset: build at exactly this opset, with the versions in force there.
+    ops: patterns of an op's name (``Conv``, ``Reduce*``), of ``dialect/op`` or of ``dialect/op/version``.
+    without: the same patterns, of ops that are left out.
+    shard: (i, n), counted from 1.
+    claims: instances beyond them are neither drawn nor counted.
+    """
 
     dialects: Sequence[str] = ()
     opset: Any = None
@@ -126,9 +129,11 @@ def units(
 ) -> Iterator[Unit]:
     """Work units in rounds, so that every op is reached early.
 
-    cases: per op version.  The units of a version are spread over the opsets at which it is in force, the ends
-    favoured.  top: the newest opset that all backends know.  done: names of units to leave out (resume).  claims: op
-    versions and opsets beyond them are left out."""
+    cases: number for each op version.  They are spread over the opsets at which it is in force, with more at the ends.
+    top: the newest opset that all backends know.
+    done: names of units to leave out, when a run is resumed.
+    claims: op versions and opsets beyond them are left out.
+    """
     asked = [(v, claims(v)) for v in chosen]
     asked = [(v, c) for v, c in asked if c.takes(v.key) and c.opsets_of(v.opsets if opset is None else [opset])]
     first = 0

@@ -1,4 +1,4 @@
-"""Traits of an instance: plain facts by which it is told what a backend takes.
+"""Traits of an instance: plain facts from which a run learns what a backend takes.
 
 type:x=f32  rank:x=4  const:w=no  empty:x=no  attr:padding=SAME  attr:axis=omitted  opset=17
 """

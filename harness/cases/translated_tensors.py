@@ -47,10 +47,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def taken(twin: OpVersion, tensors: Arrays) -> tuple[Arrays, dict[str, DType]]:
-    """The tensors as the twin can be given them, and its type names bound by them.
+    """The tensors in the types that the other op version takes, and its type names bound by them.
 
-    Indices may change their type where the twin lacks it: they are numbers, not data.  Raises Untranslatable for a type
-    that the twin does not take."""
+    Indices may change their type where it lacks theirs: they are numbers, not data.  Raises Untranslatable for a type
+    that it does not take.
+    """
     types: dict[str, DType] = {}
     out: Arrays = {}
     for name, x in tensors.items():

@@ -179,10 +179,11 @@ class Translation:
 
 
 def _check_outputs(v: OpVersion, twin: OpVersion, call: Call, expected: Sequence[Expected], plain: bool) -> None:
-    """Raise Untranslatable where the twin's outputs are others.
+    """Raise Untranslatable if the other op version has other outputs.
 
-    plain: the meaning is asked for the very same thing.  Then its result is the same, and only what the entries do to
-    it remains; else the twin's own reference has to give the same values."""
+    plain: both ask the meaning for exactly the same.  Then only what the entries do to the result is compared.
+        Otherwise the reference of the other op version has to give the same values.
+    """
     slots = twin.schema.outputs
     if len(expected) > len(slots) and not (slots and slots[-1].variadic):
         raise Untranslatable(f"{twin.key} has {len(slots)} outputs, {v.key} {len(expected)}")

@@ -23,11 +23,13 @@ class Blame:
 
 
 def blame(votes: Mapping[str, Verdict | str], family: Callable[[str], str] = str) -> Blame:
-    """From the verdicts of the backends on one case.
+    """Which backend, or the reference, to suspect, from the verdicts of all backends on one case.
 
-    One dissenter among several is to blame; if every one of three or more independent backends dissents, the
-    reference is suspect and the case wants a review of the oracle.  family: of a backend, by its name; backends of one
-    family share their code and count once."""
+    One dissenter among several is to blame.  If all of three or more independent backends dissent, the reference is
+    suspect, and a person should review it.
+
+    family: of a backend, by its name.  Backends of one family share their code and count once.
+    """
     said = {n: Verdict(v) for n, v in votes.items()}
     agree = sorted(n for n, v in said.items() if v in (Verdict.AGREE, Verdict.UNINFORMATIVE))
     differ = sorted(n for n, v in said.items() if v in (Verdict.MISMATCH, Verdict.KNOWN, Verdict.AMBIGUOUS))

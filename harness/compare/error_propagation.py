@@ -66,12 +66,15 @@ def propagate_error(
     attrs: DType | None = None,
     acc: Mapping[str, str] | None = None,
 ) -> dict[str, Value]:
-    """Run ``graph`` with the reference: every value that a node computes, by name, with its bound.
+    """Run ``graph`` with the reference.  Returns every value that a node computes, by name, with its bound.
 
-    inputs: by name, all of them; exact.  given: values after which bounds start anew: name -> the array that a tested
-    run had there, or None to go on with the reference's own.  const: error of a constant (name, array) -> absolute
-    bound, 0 if not stated.  attrs: type that float attributes were rounded to.  acc: accumulation type by dtype name.
-    Raises UsageError for a missing input or a node too large, OpconformError naming the node that cannot be evaluated.
+    inputs: by name, all of them.  They are exact.
+    given: values after which bounds start anew: name -> the array of a tested run, or None for the reference's own.
+    const: (name, array) -> absolute error of a constant; 0 if not stated.
+    attrs: the type that float attributes were rounded to.
+    acc: accumulation type by dtype name.
+
+    Raises UsageError for a missing input or a node too large, OpconformError naming a node that cannot be evaluated.
     """
     values: dict[str, Any] = {**graph.consts, **inputs}
     missing = [n for n, _ in graph.inputs if n not in values]

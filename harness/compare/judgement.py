@@ -15,12 +15,18 @@ from harness.tolerance import Tolerance
 
 @dataclass(slots=True)
 class Judgement:
-    """verdict: agree, mismatch, uninformative, or unknown when the bound itself could not be computed.
-    output: number of the output that decided.  kind: what is wrong: missing, type, length, dtype, shape, nan, inf,
-    zero_sign, flush, value, integer, string, choice, distribution, bound, or "".
-    unjudged: elements that passed only because their bound is infinite or wider than a tenth of the expected value (of
-    a quantised result: of the type's range), in all outputs. klass, formula: of the tolerance.  comparison: the
-    native kernel's counts.  sample: of a random op, probability integral transform of the elements, for pooling."""
+    """What a comparison found.
+
+    verdict: agree, mismatch, uninformative, or unknown when the bound itself could not be computed.
+    output: number of the output that decided.
+    kind: what is wrong: missing, type, length, dtype, shape, nan, inf, zero_sign, flush, value, integer, string,
+        choice, distribution, bound, or "".
+    unjudged: number of elements, in all outputs, that passed only because their bound is infinite, or wider than a
+        tenth of the expected value (of a quantised result: of the type's range).
+    klass, formula: of the tolerance.
+    comparison: counts of the native kernel.
+    sample: of a random op, the probability integral transform of its elements, for pooling.
+    """
 
     verdict: Verdict
     output: int = 0

@@ -45,12 +45,15 @@ class Layer:
 
 @dataclass(slots=True)
 class LayerRow:
-    """The figures of one layer; those of single elements are taken where the bound is missed by most.
+    """The figures of one layer.  Those of a single element are from where it misses its bound by most.
 
-    beyond: elements out of bounds, of ``size``.  share: the largest part of its bound that an element used (above 1 is
-    out).  index, want, got, own, bound: at that element.  carried: largest error that came in.  total: largest
-    difference between the two runs.  wrong: what is wrong before any bound (shape, NaN, infinity), or "".  free:
-    elements whose bound is infinite, of which nothing was judged.
+    beyond: number of elements out of bounds, of ``size``.
+    share: the largest part of its bound that an element used; above 1 is out of bounds.
+    index, want, got, own, bound: of that element.
+    carried: the largest error that came in.
+    total: the largest difference between the two runs.
+    wrong: what is wrong before any bound is looked at (shape, NaN, infinity), or "".
+    free: number of elements with an infinite bound; nothing was judged there.
     """
 
     name: str

@@ -27,10 +27,12 @@ def _no_blocks(*given: Any) -> Any:
 class Call:
     """One use of an op version, seen by decoders: attributes as written, arrays of the inputs.
 
-    inputs: slot -> array, list (variadic), container, or missing.  quant: slot -> {"scale", "zero_point", "axis"}.
-    outs: declared outputs [{"dtype": DType, "shape":, "quant":}] where the dialect declares them.  n_outs: how many
-    outputs are asked for.  run: evaluates a ``Graph`` attribute (control flow).  args: slot -> ``Arg`` of an
-    instance; None for a node of a program.
+    inputs: slot -> array, list (variadic) or container; an absent input is missing.
+    quant: slot -> {"scale", "zero_point", "axis"}.
+    outs: declared outputs [{"dtype": DType, "shape":, "quant":}], if the dialect declares them.
+    n_outs: how many outputs are asked for.
+    run: evaluates a ``Graph`` attribute (control flow).
+    args: slot -> ``Arg`` of an instance; None for a node of a program.
     """
 
     __slots__ = ("args", "attrs", "inputs", "n_outs", "opset", "outs", "quant", "run", "version")

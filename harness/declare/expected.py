@@ -19,10 +19,14 @@ from harness.tolerance.underspecified import Underspecified, fits
 
 @dataclass(slots=True)
 class Expected:
-    """What the reference says about one output.  value: rounded once, in the output type.  wide: the f64 or complex128
-    result before rounding, or None where the result is exact.  error: class with ``context()`` made when asked for.
-    open: mask of the elements that are not judged, since the spec leaves them open; what is compared has ``value``
-    there."""
+    """What the reference says about one output.
+
+    value: rounded once, in the output type.
+    wide: the f64 or complex128 result before rounding; None where the result is exact.
+    error: the tolerance; ``context()``, what its bound may look at, is made when asked for.
+    open: mask of the elements that the specification leaves open.  They are not judged; what is compared has ``value``
+        there.
+    """
 
     value: Any
     wide: np.ndarray | None

@@ -28,11 +28,14 @@ class Ops(Protocol):
 
 
 class Unfolded(Protocol):
-    """The nodes of one instance that is a program, for whoever asks them one by one.
+    """The nodes of an instance that is a program, to be run one by one.
 
-    names: of the results of each node, in order.  outputs: names of the outputs of the program.  values: its inputs and
-    constants by name.  sums_errors: does the bound of the program add up the errors of all nodes?  Then an answer that
-    is beyond it is wrong, unless a node is."""
+    names: of the results of each node, in order.
+    outputs: names of the outputs of the program.
+    values: its inputs and constants by name.
+    sums_errors: does the bound of the program add up the errors of all nodes?  Then an answer beyond it is wrong,
+        unless a node is.
+    """
 
     @property
     def names(self) -> Sequence[Sequence[str]]: ...
@@ -100,10 +103,13 @@ class Scope(dict):
 def fed(
     graph: Graph, inputs: Mapping[str, Any] | Sequence[Any], cast: bool = False, free: Collection[str] = ()
 ) -> dict[str, Any]:
-    """What a model is run on: its inputs, given by name or in order, as arrays of the declared types by name.
+    """The inputs of a model, given by name or in order, as arrays of the declared types by name.
 
-    cast: arrays of other numbers are converted.  free: inputs of any type, or that need not be given.  Raises
-    UsageError for an input that is missing, unknown or of another type."""
+    cast: arrays of other numbers are converted.
+    free: inputs of any type, or that need not be given.
+
+    Raises UsageError for an input that is missing, unknown or of another type.
+    """
     known = dict(graph.inputs)
     if not isinstance(inputs, Mapping):
         if len(inputs) > len(known):

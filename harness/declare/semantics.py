@@ -218,11 +218,18 @@ def semantics(
     max_rank: int | None = None,
     ambiguous: Callable[..., str | None] | None = None,
 ) -> Callable[[Callable[..., Any]], Semantics]:
-    """Declare a meaning.  source: document, section and version it was read from.  error: the class of its outputs.
-    rules: stated rules, name -> expression over dims and params.  draw: a generator where the grammar cannot say it.
-    data: recipes to fill inputs with: a tuple for all, or {tensor: tuple}.  min_rank, max_rank: of the variadic dims.
+    """Declare a meaning.
+
+    source: document, section and version that it was read from.
+    error: the tolerance of its outputs.
+    rules: stated rules, name -> expression over dims and params.
+    draw: a generator where the grammar cannot say it.
+    data: recipes to fill inputs with: a tuple for all, or {tensor: tuple}.
+    min_rank, max_rank: of the variadic dims.
     ambiguous: ``fn(inputs, params) -> reason or None``: the spec gives no single answer for these values.
-    Raises TypeError for a parameter without annotation."""
+
+    Raises TypeError for a parameter without annotation.
+    """
 
     def wrap(fn: Callable[..., Any]) -> Semantics:
         tensors: dict[str, Tensor] = {}

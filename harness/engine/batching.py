@@ -31,9 +31,13 @@ class Chunk:
 class Pack:
     """Cases of one dialect and opset on their way through all backends.
 
-    outcomes: backend -> id(case) -> one Outcome per data draw.  waiting: jobs not answered yet.  asked: backend ->
-    id(case) -> the case of another dialect that it is given instead; across: the packs of those.  chunks: backend ->
-    the models that it was given.  unblamed: backend, cases of a model, and a failure of it that no outcome tells."""
+    outcomes: backend -> id(case) -> one Outcome per data draw.
+    waiting: jobs that are not answered yet.
+    asked: backend -> id(case) -> the case of another dialect that the backend gets instead.  across: the packs of
+        those.
+    chunks: backend -> the models that it got.
+    unblamed: (backend, cases of a model, a failure of it that no outcome tells).
+    """
 
     dialect: Dialect
     opset: Any
@@ -59,12 +63,17 @@ class Pack:
         hanging: Set[int] = frozenset(),
         paths_every: int = 32,
     ) -> list[Job]:
-        """The jobs of this pack for a backend that likes ``size`` instances a model.
+        """The jobs of this pack for a backend that takes ``size`` instances a model.
 
-        settled: outcomes known without asking, by id of the case.  alone: cases that get a model of their own;
-        quarantined: those of them that get a process of their own too.  apart: element types whose cases share no model
-        with others.  hanging: cases that may hang.  paths_every: a model that holds one of so many cases of an op
-        version is asked which path computed it.  What cannot be built has its outcome at once."""
+        settled: id of a case -> outcomes that are known without a run.
+        alone: cases that get a model of their own.
+        quarantined: those of them that get a process of their own, too.
+        apart: element types whose cases share no model with others.
+        hanging: cases that may hang.
+        paths_every: a model with one of so many cases of an op version is asked which path computed it.
+
+        What cannot be built has its outcome at once.
+        """
         settled = settled or {}
         chunks, failed = self._chunks(size, frozenset(settled), frozenset(alone), isolate_dtypes)
         answers = self.outcomes.setdefault(backend, {})

@@ -61,10 +61,11 @@ def translate_all(cases: Sequence[Case], info: BackendInfo) -> tuple[dict[int, C
 def judge_cross_dialect(
     case: Case, asked: Case, info: BackendInfo, outcomes: list[Outcome], ledger: Ledger | None = None
 ) -> Result:
-    """The verdict on ``case`` of what a backend did with ``asked``.
+    """The verdict on ``case``, from what a backend did with ``asked``, its translation.
 
-    A refusal says nothing about the meaning, which is all that the two share: a gap.  Neither does a result that leaves
-    the original's bound but keeps within the one that the other dialect states."""
+    The two share the meaning alone, and a refusal says nothing about that: it is a gap.  So is a result beyond the
+    original's bound, if it keeps within the one that the other dialect states.
+    """
     result = judge_case(case, info, outcomes, ledger)
     if result.origin is not None:
         result.origin, asked = asked, asked.at(result.run)

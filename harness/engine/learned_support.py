@@ -64,10 +64,13 @@ UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody
 
 
 class LearnedSupport:
-    """The learned_support of one backend in one run.  ledger: listed differences, which foretell refusals.
+    """What a run has learnt about one backend.
 
-    Knowledge is kept by the op version of the run.  That is the one of the case, except where a backend of another
-    dialect is asked: there ``source`` names the op version that the case was made from."""
+    ledger: listed differences, which foretell refusals.
+
+    It is kept by op version: that of the case.  A backend of another dialect gets a translated case; there ``source``
+    names the op version that it was translated from.
+    """
 
     def __init__(self, info: BackendInfo, ledger: Ledger | None = None) -> None:
         self.info, self.ledger = info, ledger

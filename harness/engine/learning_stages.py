@@ -61,10 +61,14 @@ class Foretold:
 
 @dataclass
 class Answers:
-    """Counts of some answers.  entries: by the id of the entry that foretold the end; rules: by the broken rule.
-    excused: was an instance refused whose result the specification leaves open?  traits: by the trait of an instance
-    (``harness.cases.traits``), how many were taken and how many unsupported; of op versions of which some were
-    unsupported early."""
+    """Counts of some answers.
+
+    entries: by the id of the entry that foretold the end.
+    rules: by the broken rule.
+    excused: was an instance refused whose result the specification leaves open?
+    traits: trait of an instance (``harness.cases.traits``) -> how many were taken and how many unsupported.  Only for
+        op versions of which some early instances were unsupported.
+    """
 
     types: dict[Combination, Count] = field(default_factory=dict)
     entries: dict[str, Foretold] = field(default_factory=dict)

@@ -53,11 +53,12 @@ class Recheck(Requery):
         neighbours: Sequence[Case] = (),
         prior_models: Callable[[], list[list[Case]]] = list,
     ) -> Result:
-        """The verdict that stands: ``judged``, the same found alone, or one that names the runs, neighbours or earlier
-        models it takes.
+        """The verdict that stands: ``judged``, or the same found alone, or one that names the runs, neighbours or prior
+        models that it takes.
 
-        neighbours: the cases of the model in which the answer was given, in their order, the case itself among them.
-        before: gives those of the models that the process had served."""
+        neighbours: the cases of the model that gave the answer, in order, the case itself among them.
+        before: gives the cases of the models that the process had served.
+        """
         kind = (result.case.version.key, result.backend, *result.signature, result.run > 0)
         asked = result.verdict in ASKED or (result.verdict in DEATHS and result.run > 0)
         if not asked or self._stood[kind] >= SURE or (self.left <= 0 and not self._wavered[kind]):

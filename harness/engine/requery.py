@@ -24,10 +24,12 @@ T = TypeVar("T")
 
 
 class Requery:
-    """Asks again what a run is about to call wrong, and with less and less.
+    """Asks again what a run is about to call wrong, with fewer and fewer cases.
 
-    handle: gives a second handle of a backend by name, whose process is renewed for each question.  ledger: listed
-    differences.  seconds: for all questions together; what comes later is taken at its word."""
+    handle: name of a backend -> a second handle of it, whose process is renewed for each question.
+    ledger: listed differences.
+    seconds: for all questions together.  After that, no answer is asked again.
+    """
 
     def __init__(
         self, handle: Callable[[str], BackendHandle], ledger: Ledger | None = None, seconds: float = 300.0
@@ -161,10 +163,13 @@ def outcomes_of(
     prior_models: Sequence[Sequence[Case]] = (),
     hangs: Callable[[Case], bool] = lambda case: False,
 ) -> list[Outcome]:
-    """What a fresh process of the backend does with one of some cases in one model, an outcome a data draw, after it
-    has served other models.  If it ended, that is the outcome, whatever came of the same alone.
+    """What a fresh process does with one of some cases in one model, after it has served other models: an outcome for
+    each data draw.
 
-    hangs: is a case known to hang at times?  Its model is given a part of the deadline, as in a run."""
+    If the process ended, that is the outcome, whatever the same case gave alone.
+
+    hangs: is a case known to hang at times?  Its model gets a part of the deadline, as in a run.
+    """
     at = next(k for k, c in enumerate(cases) if c is case)
     handle.renew()
     *_, result = handle.run([job_of(some, any(map(hangs, some))) for some in (*prior_models, cases)])

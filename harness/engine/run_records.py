@@ -53,14 +53,17 @@ class RunTotals:
 
 @dataclass
 class UnitCounts:
-    """What is counted of a unit while it is judged.
+    """What is counted while the cases of a unit are judged.
 
-    verdicts: by backend, element type and verdict.  hits: verdicts by backend and id of the entry that explains them.
-    elements: by backend, elements that were not judged, all elements, answers to valid instances that were compared,
-    and those of them that say too little.  pooled: did it draw from a distribution that is judged over the run?
-    paths: instances by backend and what computed them, of those that were asked.  labels: the same by a label of the
-    instance (``Dialect.labels``), of the kind of path alone.  unasked: cases that were not asked, by backend, element
-    type and reason."""
+    verdicts: by backend, element type and verdict.
+    hits: verdicts by backend and id of the entry that explains them.
+    elements: by backend four numbers: elements that were not judged, all elements, answers to valid instances that were
+        compared, and those among them that say too little.
+    pooled: did a case draw from a distribution that is judged over the whole run?
+    paths: number of instances by backend and by what computed them, of the instances that were asked for it.
+    labels: the same for each label of an instance (``Dialect.labels``), by the kind of path alone.
+    unasked: cases that were not run, by backend, element type and reason.
+    """
 
     verdicts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -169,11 +172,10 @@ class RunRecords:
         return True
 
     def unit(self, unit: Unit, counts: UnitCounts, learnt: Mapping[str, dict[str, Any]]) -> None:
-        """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.  One
-        line: it is there as a whole or not at all.
+        """Write the record of a unit: all that a report, or the same run when it is resumed, needs to know of it.
 
-        learnt: by backend, what later stages know from the unit.  In the record backends that answered alike are
-        together.  ``listed``: what a report says of the entries in ``explained``, once a process."""
+        It is one line, so it is on disk as a whole or not at all.
+        """
         key = unit.version.key
         self.summary.cases += unit.count
         for (name, _, verdict), n in counts.verdicts.items():

@@ -35,12 +35,16 @@ def kind_of(rec: Mapping[str, Any]) -> tuple[str, ...]:
 class Evidence:
     """Makes the "case" record of a bad verdict.
 
-    handle: gives a second handle of a backend by name, so that shrinking does not disturb the run.  folder: where the
-    folders of failures go (None: none are written).  per_kind: how many failures of one (op version, backend,
-    signature) are made smaller; the others are recorded as they are.  seconds: for all shrinking together.  ledger: a
-    smaller instance must not be one that is listed already.  kinds: how many of each kind the run has recorded before
-    it was interrupted, by ``kind_of`` their records.  two_runs: tells whether the first of a kind
-    differs from run to run.  end: by the monotonic clock, from when on nothing is made smaller."""
+    handle: name of a backend -> a second handle of it, so that shrinking does not disturb the run.
+    folder: where the folders of failures go; None: none are written.
+    per_kind: how many failures of one (op version, backend, signature) are made smaller.  The others are recorded as
+        they are.
+    seconds: for all shrinking together.
+    end: by the monotonic clock; nothing is made smaller after it.
+    ledger: a smaller instance must not be one that the ledger explains already.
+    kinds: by ``kind_of`` their records, how many of each kind an interrupted run has recorded.
+    two_runs: tells whether the first failure of a kind differs from run to run.
+    """
 
     def __init__(
         self,

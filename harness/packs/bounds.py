@@ -27,14 +27,19 @@ POINTWISE = (EXACT, WITHIN, BETWEEN)
 
 @dataclass
 class Rule:
-    """name: how an element is compared.
+    """How the elements of one output are compared.
 
-    exact: it equals the expected one.  within: it is no further than ``bound`` from ``reference``, both f64; of complex
-    elements each part is.  between: it is an integer from ``low`` to ``high``.  any-order, choice, distribution,
-    container, unbounded: no array says it; ``opconform judge`` decides.
+    name: one of
+    * exact: the element equals the expected one,
+    * within: it is no further than ``bound`` from ``reference``, both f64; for complex elements each part is,
+    * between: it is an integer from ``low`` to ``high``,
+    * any-order, choice, distribution, container, unbounded: no array says it; ``opconform judge`` decides.
 
-    open: mask of the elements of which the specification does not say one answer; None where it says all.
-    signed_zero: a zero has the sign of the expected zero.  why: what is open.  formula: the tolerance in words."""
+    open: mask of the elements for which the specification does not say one answer; None where it says all.
+    why: what is open.
+    signed_zero: a zero has the sign of the expected zero.
+    formula: the tolerance in words.
+    """
 
     name: str
     formula: str

@@ -71,14 +71,17 @@ def _of(key: str, seed: int, instances: int, infos: Sequence[BackendInfo]) -> li
 
 
 def table(found: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Lines: what was caught by dialect, the weakest faults first; what the list hides by dialect and backend; the
-    entries that hide most.
+    """Lines: faults that were caught, by dialect, the weakest first; faults that the list hides, by dialect and
+    backend; the entries that hide most.
 
-    found: "sensitivity" records.  Hidden is a caught fault of which the list would excuse every wrong answer.  It is
-    counted of those in op versions and on backends of which a wrong answer is listed.  The listed defect itself is a
-    fault of which the defect models of those entries give every wrong answer bit for bit; it is not hidden.
+    found: "sensitivity" records.
 
-    Raises UsageError where no fault could be planted."""
+    A caught fault is hidden if the list would excuse every wrong answer of it.  Hidden faults are counted in those op
+    versions and backends that have a listed wrong answer.  A fault that is the listed defect itself is not hidden: the
+    defect models of those entries give every wrong answer bit for bit.
+
+    Raises UsageError where no fault could be planted.
+    """
     planted: Counter[str] = Counter()
     caught: Counter[str] = Counter()
     by_fault: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])

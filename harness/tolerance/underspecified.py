@@ -21,14 +21,17 @@ Predicate = Callable[..., str | None]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One open question.  at: a mask that broadcasts to the meaning's results, True where they are open, or one for
-    each result (None: that one is settled); None: all is open, shapes too.  readings: arrays like the first result; an
-    open element is one of theirs, or anything where there are none.  within: absolute error that a reading may have,
-    a number or an array that broadcasts to the output.
+    """One open question.
 
-    others: whole results of another shape, in the layout of the output: an answer of that shape is one of them.
+    at: mask of the open elements; it broadcasts to the results of the meaning.  Or one mask for each result, None where
+        that one is settled.  None alone: all is open, shapes too.
+    readings: arrays like the first result.  An open element is one of theirs, or anything where there are none.
+    within: absolute error that a reading may have, a number or an array that broadcasts to the output.
+    others: whole results of another shape, in the layout of the output.  An answer of that shape is one of them.
     shapes: other shapes that an answer may have, whatever its elements; None stands for an extent that is not stated.
-    Both speak of the results that ``at`` speaks of."""
+
+    ``others`` and ``shapes`` speak of the results that ``at`` speaks of.
+    """
 
     why: str
     at: Where | None = None

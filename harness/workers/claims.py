@@ -24,14 +24,20 @@ ALL_BUT_FIRST = "*"  # of ``constant``: every operand but the first
 
 @dataclass(frozen=True)
 class Claims:
-    """The instances that are asked.
+    """The instances that a backend is asked.
 
-    opsets: oldest and newest.  dtypes: element types of operands and of types in attributes; of an operand that can
-    have one type alone nothing needs to be claimed.  unsupported_ops: patterns such as Conv, onnx/Conv, onnx/Conv/11.
-    max_rank: of operands and results.  empty: are there axes of extent 0?  static: are all extents known when the model
-    is loaded?  constant: operands that must be constant, as OP:SLOT with patterns, or ``*`` for all but the first.
-    int64_as_int32: are only those values of i64 and u64 taken that i32 can hold?
-    validates: are models that break a rule rejected?  finite: are NaN and infinities left out, given and expected?"""
+    opsets: (oldest, newest).
+    dtypes: element types of operands and of types in attributes.  The type of an operand that can have only one needs
+        no claim.
+    unsupported_ops: patterns such as Conv, onnx/Conv, onnx/Conv/11.
+    max_rank: of operands and results.
+    empty: are there axes of extent 0?
+    static: are all extents known when the model is loaded?
+    constant: operands that must be constant, as OP:SLOT with patterns; ``*`` for all but the first.
+    int64_as_int32: does it take only those values of i64 and u64 that i32 can hold?
+    validates: does it reject models that break a rule?
+    finite: are NaN and infinities left out, given and expected?
+    """
 
     opsets: tuple[int, int] | None = None
     dtypes: frozenset[str] | None = None

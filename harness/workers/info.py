@@ -18,30 +18,45 @@ from harness.workers.claims import EVERYTHING, Claims, absolute, claims_of, limi
 class BackendInfo:
     """What a backend says of itself and of its arithmetic.
 
-    name: in records and reports.  version: of the runtime.  formats: of the models that it takes.  family: a name that
-    it shares with the backends of the same code.
+    name: in records and reports.  version: of the runtime.
+    formats: of the models that it takes.
+    family: a name that it shares with the backends of the same code.
+    python, numpy: versions in its process.
+    more: further facts, for the report alone.
 
-    claims: instances beyond them are neither drawn nor counted.  oldest_opset, opset: the oldest and the newest that it
-    takes (None: nothing said).  dtypes: the element types that it takes (None: all).  Where ``info()`` tells these,
-    they are no claims: an instance beyond may be rejected.  validates: does it claim to reject models that break a
-    rule?
+    Claims:
 
-    Arithmetic.  acc: {element type: type that sums are kept in}.  flushes: element types whose subnormals it may flush
-    to zero.  absolute: {pattern of ops: error of its approximation beside the tolerance}, absolute or as
-    the fields of ``harness.tolerance.claimed.Accuracy``.  cpu: what its
-    processor offers (``harness.workers.worker.processor``), empty where that is not told.
+    claims: instances beyond them are neither drawn nor counted.
+    oldest_opset, opset: the oldest and the newest that it takes; None: nothing said.
+    dtypes: the element types that it takes; None: all.
+    validates: does it claim to reject models that break a rule?
 
-    Handling.  pack: instances for one model, or {format: instances}.  isolate_dtypes: element types whose instances get
-    models of their own.  recycle: models after which a fresh process takes over (None: never for that alone).
-    path_kinds: the paths (kernels, delegates) that it may take and tell.  paths_every: one case of an op version in so
-    many is asked which one it took.
+    Opsets and dtypes that ``info()`` tells are no claims: an instance beyond them may be rejected.
 
-    target_dialect: it is given each instance as a model of that dialect.  known_as: further names under which known
-    differences list its runtime.  front_end: the runtime that loads its models and computes nothing.  Of what is listed
-    of that runtime only what happens at loading holds here.  leaves_to: the backend that computes the nodes of a
-    program that this one, a delegate, does not take; or that infers types from all extents.
+    Arithmetic:
 
-    python, numpy: versions in its process.  more: further facts, for the report alone.
+    acc: {element type: type that sums are kept in}.
+    flushes: element types whose subnormals it may flush to zero.
+    absolute: {pattern of ops: error of its approximation beside the tolerance}; the error is a number, or the fields of
+        ``harness.tolerance.claimed.Accuracy``.
+    cpu: features of its processor (``harness.workers.worker.processor``), empty where that is not told.
+
+    Handling:
+
+    pack: instances for one model, or {format: instances}.
+    isolate_dtypes: element types whose instances get models of their own.
+    recycle: models after which a fresh process takes over; None: never for that alone.
+    path_kinds: the paths (kernels, delegates) that it may take and tell.
+    paths_every: one case of an op version in so many is asked for its path.
+
+    Relations:
+
+    target_dialect: it is given each instance as a model of that dialect.
+    known_as: further names under which known differences list its runtime.
+    front_end: the runtime that loads its models and computes nothing.  A listed difference of that runtime holds here
+        only if it happens at loading.
+    leaves_to: the backend that computes the nodes of a program that this one, a delegate, does not take; or that infers
+        types from all extents.
     """
 
     name: str

@@ -128,10 +128,14 @@ def placed_at(
 class Spec:
     """Where a backend class is and how to create it.
 
-    file or module: the source.  cls: its name.  kwargs: of the constructor.
-    place: where its processes live.  env: more environment variables.  memory: of a worker, bytes (``--memory``).
-    unwritten: which pattern its memory holds before it is written to (``harness.workers.unwritten``).
-    on_request: it is run when asked for by name only.  claims: attributes that take the place of the backend's own.
+    file, module: its source, one of the two.  cls: its name.
+    kwargs: of the constructor.
+    place: where its processes run.
+    env: more environment variables.
+    memory: limit of a worker in bytes (``--memory``).
+    unwritten: the pattern that its memory holds before it is written to (``harness.workers.unwritten``).
+    on_request: it runs only when the user names it.
+    claims: attributes that take the place of the backend's own.
     """
 
     name: str

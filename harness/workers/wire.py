@@ -27,13 +27,16 @@ class Garbled(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """A model of K instances and R sets of values to run through it.
+    """A model of K instances, and R sets of values to run through it.
 
-    feeds[r][k]: values of instance k in set r, in the order of ``model.inputs[k]``: arrays, lists (sequences), None.
-    rebuild: makes the model of some of the instances, so that a failing one can be found; without it all share
-    the fate of the model.  tag: the caller's own.  quarantine: it may damage its process, which serves nobody after it.
-    hangs: it is known to hang at times, and not waited for as long as others are.
-    paths: is the backend to tell what computed the outputs?
+    feeds: feeds[r][k] are the values of instance k in set r, in the order of ``model.inputs[k]``: arrays, lists
+        (sequences), None.
+    rebuild: makes the model of some of the instances, so that a failing one can be found.  Without it all instances get
+        the outcome of the model.
+    tag: the caller's own.
+    quarantine: it may damage its process, so that process serves nothing after it.
+    hangs: it is known to hang at times, so it gets a shorter deadline.
+    paths: is the backend asked what computed the outputs?
     """
 
     model: Model

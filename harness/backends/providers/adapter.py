@@ -18,10 +18,16 @@ GAPS = ("fallback to CPU EP has been explicitly disabled", "node_provider_type.e
 
 
 class Provider(_base.OnnxRuntime):  # type: ignore[misc]
-    """provider: its name.  options: of the provider, as text.  module, library: where a plug-in's library is; neither
-    for a provider that the build of the runtime has.  package: what to install.  environ: variables of the process.
-    known_as: further names in the list of known differences.  gaps: texts by which it tells what the device lacks.
-    declares: attributes of the class."""
+    """One execution provider as a backend.
+
+    provider: its name.  options: of the provider, as text.
+    module, library: where a plug-in's library is; neither, if the build of the runtime has the provider.
+    package: what to install.
+    environ: variables of the process.
+    known_as: further names in the list of known differences.
+    gaps: texts by which it tells what the device lacks.
+    declares: attributes of the class.
+    """
 
     isolate_dtypes: tuple[str, ...] = ()
     path_kinds: tuple[str, ...] = ()

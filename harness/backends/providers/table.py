@@ -29,12 +29,19 @@ OPTION: dict[str, Any] = {  # of ``--provider``, on the command line and under p
 
 @dataclass(frozen=True)
 class Provider:
-    """name: as ONNX Runtime calls it.  short: its backend is ``onnxruntime-<short>``.  package: what brings it.
-    module: of a plug-in package; its ``get_library_path`` or ``library_path`` names the library.  needs: what else.
-    options: given to it unless the user gives others.  environ: environment variables of its process, unless they are
-    set.  declares: its claims and its arithmetic, as a class of a backend declares them.  source: where its makers
-    state that arithmetic.  known_as: further names under which its differences are listed.  gaps: texts in the message
-    of an exception by which it tells that the device, not the provider, lacks something."""
+    """One execution provider with a name.
+
+    name: as ONNX Runtime calls it.
+    short: its backend is ``onnxruntime-<short>``.
+    package: what brings it.  needs: what else it needs.
+    module: of a plug-in package; its ``get_library_path`` or ``library_path`` names the library.
+    options: it gets these unless the user gives others.
+    environ: environment variables of its process, unless they are set.
+    declares: its claims and its arithmetic, as the class of a backend declares them.
+    source: where its makers state that arithmetic.
+    known_as: further names under which its differences are listed.
+    gaps: texts of an exception which tell that the device, not the provider, lacks something.
+    """
 
     name: str
     short: str

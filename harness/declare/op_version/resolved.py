@@ -50,9 +50,12 @@ class Owner(Protocol):
 class Resolved:
     """One op at one version of one dialect: its names, codecs and types.
 
-    key: dialect/op/version.  tensor_codecs, param_codecs: by semantic name.  slots_of: semantic tensors that this
-    version has a slot for.  candidates: type name -> the element types that are drawn.  weighted: the same, each as
-    often as it is to be drawn."""
+    key: dialect/op/version.
+    tensor_codecs, param_codecs: by semantic name.
+    slots_of: semantic tensors that this version has a slot for.
+    candidates: type name -> the element types that are drawn.
+    weighted: the same, each type as often as it is to be drawn.
+    """
 
     def __init__(self, dialect: Owner, entry: Entry, schema: OpSchema) -> None:
         self.dialect: Any = dialect  # a Dialect, which knows op versions
