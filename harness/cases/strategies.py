@@ -35,7 +35,9 @@ class _Hypothesis:
 def instances(dialect: str, op: str, *, opset: Any = None, version: Any = None) -> st.SearchStrategy[Instance]:
     """Valid instances of one op.
 
-    opset: the model's opset, and thereby the op version; version: an op version; neither: the newest.
+    opset: the model's opset, which implies the op version.
+    version: an op version.  Without either: the newest.
+
     Raises UsageError for an unknown dialect, op or version.
     """
     return _strategy(_find(dialect, op, opset, version), opset)

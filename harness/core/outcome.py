@@ -147,12 +147,13 @@ WORST_FIRST = tuple(sorted(Verdict, key=lambda v: -v.severity))
 
 @dataclass(slots=True)
 class Model:
-    """A model file holding one or more independent instances side by side.
+    """A model file with one or more independent instances side by side.
 
-    format: "onnx", "tflite", "mil", "nn".  data: the bytes a backend loads.
-    inputs[i], outputs[i]: names of instance i's run-time inputs and outputs inside the model.  An input is
-    (name, slot, index in a variadic slot or None).  A constant argument is inside ``data``.  An output that is skipped
-    has no name ("").
+    format: "onnx", "tflite", "mil", "nn".
+    data: the bytes that a backend loads.
+    inputs: inputs[i] are the run-time inputs of instance i in the model, as (name, slot, index in a variadic slot or
+        None).  Constant arguments are inside ``data``.
+    outputs: outputs[i] are the names of the outputs of instance i; "" for one that is skipped.
     """
 
     format: str

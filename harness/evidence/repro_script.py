@@ -27,8 +27,11 @@ def script(
 ) -> str:
     """The text of repro.py: fixed code, and all values as literals in one block of assignments.
 
-    earlier: models that the process serves first, with their inputs and outputs.  absent: outputs that are to be an
-    empty optional.  processor: on which it was seen.  python: in which the backend ran, None for this one."""
+    earlier: models that the process serves first, with their inputs and outputs.
+    absent: outputs that are to be an empty optional.
+    processor: on which the failure was seen.
+    python: in which the backend ran; None: this one.
+    """
     inst, backend, j = result.case.inst, result.backend, result.judgement
     values: dict[str, Any] = {
         "WHAT": f"{result.case.version.key} at opset {inst.opset} on {backend} {version}: {result.verdict.value}",

@@ -26,8 +26,11 @@ class DrawEngine(Protocol):
 class T:
     """A tensor that a draw asks for, at the semantic level.
 
-    shape; recipe: how to fill it (None: the regime of the instance); dtype: None takes the slot's drawn type;
-    const: None lets the dialect decide; values: literal elements (flat or nested); quant: scale / zero point / axis.
+    recipe: how to fill it; None: as the regime of the instance says.
+    dtype: None: the slot's drawn type.
+    const: None: the dialect decides.
+    values: literal elements, flat or nested.
+    quant: scale, zero point, axis.
     """
 
     __slots__ = ("const", "dtype", "items", "kind", "quant", "recipe", "shape", "values")

@@ -80,24 +80,31 @@ def check(
     The callable gets the operands by position, in the order of the op's inputs in the specification.  An optional
     operand that is absent is None; a variadic input, or a sequence, is one list.  It gets every attribute as a keyword
     of its name in the specification: as given, else with its default, else None.  An attribute that names an element
-    type is a NumPy dtype.  The callable returns one array, or a tuple with one array for each output; outputs after
-    the last one that the instance asks for are ignored.
+    type is a NumPy dtype.
+
+    The callable returns one array, or a tuple with one array for each output.  Outputs after the last one that the
+    instance asks for are ignored.  Results may be NumPy arrays, or anything that supports DLPack.
 
     An exception, a wrong shape or a wrong element type is a failure of the kernel.  NotImplementedError says that it
     does not claim the instance.  Instances with a graph as attribute or with quantised operands are not asked.
 
-    op: "onnx/Softmax-13"; without a version the newest.  dtypes: element types of the first operand, such as "f32"
-    (all that are drawn); each gets ``cases`` instances.  device: where the operands live: None for NumPy arrays,
-    "torch", "torch:cuda:0", "jax", "cupy:1", or a callable that makes an operand of a NumPy array.  Results may be
-    NumPy arrays, or anything that speaks DLPack.  seed: of the instances.  opset: the newest of the op version if None.
-    invalid: also draw instances that break a rule, which the callable must refuse.  acc, flushes: what the kernel's
-    arithmetic does, as for a backend (``docs/backends.md``).  seconds: time to make failures small.  instance: judge
-    this one alone, an ``Instance`` or its JSON.  isolate: run the callable in a forked process, so that a crash or a
-    hang is a failure and not the end; by default on Linux where ``device`` is None or torch's CPU.  What the callable
-    writes to variables then stays there.  deadline: seconds for one call in that process.
+    op: "onnx/Softmax-13"; without a version the newest.
+    dtypes: element types of the first operand, such as "f32"; None: all that are drawn.  Each gets ``cases`` instances.
+    device: where the operands live: None for NumPy arrays, "torch", "torch:cuda:0", "jax", "cupy:1", or a callable that
+        makes an operand of a NumPy array.
+    seed: of the instances.
+    opset: None: the newest of the op version.
+    invalid: also draw instances that break a rule, which the callable must refuse.
+    acc, flushes: what the kernel's arithmetic does, as for a backend (``docs/backends.md``).
+    seconds: time to make failures small.
+    instance: judge this one alone, an ``Instance`` or its JSON.
+    isolate: run the callable in a forked process, so that a crash or a hang is a failure and not the end.  What it
+        writes to variables then stays in that process.  Default: on Linux, if ``device`` is None or torch's CPU.
+    deadline: seconds for one call in that process.
 
-    Returns the counts.  Raises NonConformance (an AssertionError) that shows the smallest failing instances, UsageError
-    for an op or a type that does not exist, and where no instance was judged."""
+    Returns the counts.  Raises NonConformance (an AssertionError) that shows the smallest failing instances, and
+    UsageError for an op or a type that does not exist, or if no instance was judged.
+    """
     __tracebackhide__ = True  # pytest shows the text alone
     version = find(op)
     name = getattr(kernel, "__name__", type(kernel).__name__)

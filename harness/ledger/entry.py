@@ -34,10 +34,12 @@ REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED
 
 @dataclass
 class LedgerEntry:
-    """One table of a file; see ``harness.ledger.tables`` for the fields.
+    """One table of a file; ``harness.ledger.tables`` lists the fields.
 
-    hits: verdicts that it explains.  own: it stands in a user's list (``harness.ledger.own``).  drawn: instances of a
-    run that it describes, of one that has no instance."""
+    hits: number of verdicts that it explains.
+    own: it stands in a user's list (``harness.ledger.own``).
+    drawn: of an entry without an instance, how many instances of a run it describes.
+    """
 
     id: str
     source: str

@@ -27,10 +27,13 @@ ENOUGH = 8  # instances that an entry without one describes: from then on it is 
 
 
 class Listed:
-    """The differences of an op version and a backend that its instances tell before they are asked.
+    """What is listed of an op version and a backend, as far as an instance alone tells it, before it runs.
 
-    foretelling: the backend refuses them, or they end or damage its process; those that damage it first.  shy: they go
-    wrong beside others.  corrupts_process, hangs: does one of them damage the process, or hang at times?"""
+    foretelling: the backend refuses the instance, or the instance ends or damages its process; entries of damage come
+        first.
+    shy: the instance goes wrong beside others.
+    corrupts_process, hangs: does an entry say that it damages the process, or hangs at times?
+    """
 
     def __init__(self, info: BackendInfo, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
         self.info, self.foretelling, self.shy = info, foretelling, shy
@@ -65,8 +68,9 @@ class Ledger:
     """The entries that were read.  ``explain`` turns a bad verdict into a known or ambiguous one where an entry says
     so.
 
-    lacks: saved instances, by id, and backends that do not take them.  unread: folders of the list that no question has
-    needed; a question about a backend reads those that speak of it."""
+    lacks: saved instances, by id, and the backends that do not take them.
+    unread: folders of the list that no question has needed.  A question about a backend reads those that speak of it.
+    """
 
     entries: list[LedgerEntry] = field(default_factory=list)
     lacks: set[tuple[str, str]] = field(default_factory=set)
@@ -206,11 +210,15 @@ class Ledger:
     def unused(
         self, keys: Iterable[str], backends: Iterable[BackendInfo], replayed: Container[str] | None = None
     ) -> list[str]:
-        """Ids of known differences that a run over these op versions and backends did not meet.  Of a backend that does
-        not take the instance of an entry, or its models, nothing is known.
+        """Ids of known differences that a run over these op versions and backends did not meet.
 
-        replayed: the instances that the run did replay, of other entries it says nothing; all, where it is omitted.  An
-        entry of a user's list that has no instance is not met if it describes ``ENOUGH`` of those that were asked."""
+        Nothing is known about a backend that does not take the instance of an entry, or its models.
+
+        replayed: ids of the instances that the run replayed.  It says nothing of other entries.  Without it: all.
+
+        An entry of a user's list without an instance is not met if it describes ``ENOUGH`` of the instances that were
+        asked.
+        """
         keys, backends = list(keys), list(backends)
         for b in backends:
             self.read_for(b)

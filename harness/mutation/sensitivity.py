@@ -36,10 +36,14 @@ BEHIND = 16  # answers that the list excuses before a fault counts as hidden
 
 @dataclass
 class Sight:
-    """One fault in one op version at one type.  shown: instances on which the answer differed.  caught: number of the
-    instance that gave it away, -1 while none has.  behind: of backends (name and release) with known differences here,
-    the faulty answers that the list excused, by the id of what did; None once it let one through.  inexact: backends of
-    which an excused answer is not, bit for bit, what the entry's defect model gives."""
+    """One fault in one op version at one type.
+
+    shown: instances on which the answer differed.
+    caught: number of the instance at which it was caught, -1 while there is none.
+    behind: backend (name and release) with known differences here -> the faulty answers that the list excused, by the
+        id of the entry; None once it let one through.
+    inexact: backends with an excused answer that the entry's defect model does not give bit for bit.
+    """
 
     key: str
     dtype: str

@@ -26,8 +26,10 @@ COMPARED = frozenset(["f16", "f32", "f64", "bf16", "i8", "i16", "i32", "i64", "u
 class Covering:
     """|a - expected| <= atol + rtol * |expected| holds for every element within its derived bound.
 
-    typical, loosest: the median and the largest factor by which the tolerance exceeds the bound of an element that has
-    one.  exact: elements that must be exact, of which the tolerance lets others pass too."""
+    typical, loosest: the median and the largest factor by which the tolerance exceeds the bound of an element with a
+        bound.
+    exact: number of elements that must be exact, but with this tolerance others pass there, too.
+    """
 
     rtol: float
     atol: float

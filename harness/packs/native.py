@@ -79,8 +79,11 @@ class Native:
 def stated(stored: dict[str, np.ndarray], name: str, v: Any) -> Any:
     """A value in JSON; its numbers go to ``stored`` under ``name``.
 
-    A tensor is {dtype, shape, tensor}, with {strings} in place of its tensor where it holds texts; a sequence is
-    {sequence}, a map {map}, an optional that holds nothing None."""
+    * a tensor: {dtype, shape, tensor}; texts are in {strings} in place of {tensor}
+    * a sequence: {sequence}
+    * a map: {map}
+    * an optional that holds nothing: None
+    """
     if v is None:
         return None
     if isinstance(v, dict):

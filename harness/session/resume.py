@@ -36,9 +36,11 @@ def resumed(
 ) -> Resumed:
     """What a record file holds for the backends that are asked now.
 
-    versions: of the backends that are asked for the models of a dialect, by name.  A unit of a run that lacked one of
-    them, or had another release of it, is not done.  Neither is one whose results are judged over the whole run, since
-    the records do not hold them.  Raises FormatError."""
+    versions: dialect -> {name: release} of the backends that get its models.
+
+    A unit is not done if its run lacked one of them, or had another release of it.  Neither is a unit whose results are
+    judged over the whole run, since the records do not hold them.  Raises FormatError.
+    """
     out = Resumed()
     had: dict[str, str] = {}
     cases: list[Mapping[str, Any]] = []  # of the unit whose batch follows

@@ -38,10 +38,16 @@ from harness.workers.spec import HERE_ONLY, Place
 
 @dataclass
 class Plan:
-    """What a run does.  names: backends, empty for all that fit the dialects and can be had.  cases: per op version; 0
-    runs until stopped or ``seconds`` are over.  out: folder of the run; an existing one is resumed.  sensitivity: plant
-    faults into so many instances per op version and element type, 0 for none.  saved: replay the saved instances
-    first.  reach: count the reach goals that the cases meet.  known: files of the user's own lists."""
+    """What a run does.
+
+    names: backends; empty: all that fit the dialects and can be had.
+    cases: for each op version; 0 runs until stopped, or until ``seconds`` are over.
+    out: folder of the run; a run that is there already is resumed.
+    sensitivity: plant faults into so many instances of each op version and element type; 0: none.
+    saved: replay the saved instances first.
+    reach: count the reach goals that the cases meet.
+    known: files of the user's own lists.
+    """
 
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()

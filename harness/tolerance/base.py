@@ -37,15 +37,20 @@ VALUE, WITHIN, VARIED = 1, 2, 3
 
 @dataclass(frozen=True, eq=False)
 class Tolerance:
-    """The rule of one output.  A subclass per rule; the judge asks it and knows none of them by name.
+    """The rule of one output.  A subclass for each rule; the judge knows none of them by name.
 
     rule: as text, without the name.
     signed_zero: the operator's definition fixes the sign of a zero result, so -0 and +0 differ.
 
-    name: what reports and listings call the rule.  exact: it is compared with the rounded result, not the wide one.
-    sums: a sum in any order, whose partial sums may overflow in one order and not in another.  moves_integers: it lets
-    integers differ too.  binds_infinities: an infinite value has to come whatever its bound.  pointwise: each element
-    has an expected value.  random: no element has.
+    A subclass states:
+
+    name: what reports and listings call the rule.
+    exact: the answer is compared with the rounded result, not with the wide one.
+    sums: a sum in any order.  Its partial sums may overflow in one order and not in another.
+    moves_integers: integers may differ, too.
+    binds_infinities: an infinite value has to come whatever its bound.
+    pointwise: each element has an expected value.
+    random: no element has.
     """
 
     rule: str

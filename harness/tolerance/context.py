@@ -16,19 +16,21 @@ Bound = Callable[["Context"], Any]
 
 
 class Context:
-    """What a bound may look at.  Made by the framework when an instance is judged; everything costly is lazy.
+    """What a bound may look at.  It is made when an instance is judged, and computes whatever is costly when first
+    asked.
 
-    inputs: semantic name -> f64 array, of complex numbers complex128 (a list for a variadic slot, None when absent).
-    params: keyword parameters.  wide: the result of this output, f64 or complex128; its shape is the bound's.
+    inputs: semantic name -> f64 array, complex128 for complex numbers; a list for a variadic slot, None when absent.
+    params: keyword parameters.
+    wide: the result of this output, f64 or complex128; its shape is the bound's.
     out: the output's DType.
     dims: names bound by the signature -> int or tuple, for the expressions of ``accumulates``.
-    rerun: inputs dict -> wide result of this output (the same semantics evaluated again).  finish: the same with what
-    clamps the result in the end (a fused activation), which bounds leave out.
-    acc: the accumulation type of the implementation being judged.
+    rerun: inputs -> wide result of this output, by the same meaning.
+    finish: the same, with what clamps the result in the end (a fused activation), which bounds leave out.
+    acc: the accumulation type of the implementation that is judged.
     call: the dialect's call, for entries that evaluate by themselves.
-    own: the inputs in their own types, not widened, where the dialect does not lay the result out in its own way.
-    within: where a dialect lays the result out in its own way, the context of the meaning's own result, and how a bound
-    on that becomes one on the output.
+    own: the inputs in their own types, if the dialect lays the result out as the meaning does.
+    within: if the dialect lays it out in its own way, the context of the meaning's result, and how a bound on that
+        becomes one on the output.
     shared: what ``once`` keeps, one dict for the contexts of all outputs of an evaluation.
     """
 

@@ -81,12 +81,16 @@ class Quantised(Tolerance):
 def quantised(
     steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10, clamp: Bound | None = None
 ) -> Quantised:
-    """Within ``steps`` integer steps of what ``real(ctx)``, the unrounded result in steps, is rounded to: one step next
-    to x.5, more where an implementation's result may be off by more, but never further than ``tie`` from the real one
-    before it is rounded.
+    """An integer within ``steps`` of the rounded ``real(ctx)``, the unrounded result in steps.
 
-    clamp: ``fn(ctx)`` -> (lowest, highest, how far these may be off), in unrounded steps, what the result is clamped to
-    beyond the range of its type.  Without ``real`` the steps hold everywhere, around the reference."""
+    That is one step next to x.5, more where an implementation's result may be off by more.  Before it is rounded, it is
+    never further than ``tie`` from the real result.
+
+    clamp: ``fn(ctx)`` -> (lowest, highest, how far these may be off), in unrounded steps: what the result is clamped to
+        beyond the range of its type.
+
+    Without ``real`` the steps hold everywhere, around the reference.
+    """
     near = "the integers to which real +- freedom is rounded"
     away = f"at most {steps:g} steps from " if steps else ""
     text = f"{away}{near}" if real else f"|a - h| <= {steps:g} steps"

@@ -27,9 +27,11 @@ class Statistical(Tolerance):
 
 
 def statistical(dist: str | Callable[..., Any], **params: Any) -> Statistical:
-    """A random result.  dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), or ``fn(ctx)`` ->
-    (lowest, highest, x -> P(X < x), x -> P(X <= x), is it discrete), where x holds all draws in order.  params: names
-    of parameters or functions of the context.  Judged case by case and
-    over pooled samples, see ``harness.compare.statistics``."""
+    """A random result, judged case by case and over pooled samples (``harness.compare.statistics``).
+
+    dist: "uniform" (low, high), "normal" (mean, std), "bernoulli" (p), or ``fn(ctx)`` -> (lowest, highest, x -> P(X <
+        x), x -> P(X <= x), is it discrete), where x holds all draws in order.
+    params: names of parameters, or functions of the context.
+    """
     name = dist if isinstance(dist, str) else (dist.__doc__ or dist.__name__).strip().split("\n")[0].rstrip(".")
     return Statistical(f"distribution: {name}", dist=dist, params=params)

@@ -21,8 +21,10 @@ BARREN = 4  # deaths in a row between cases after which the first in line is bla
 class Bisection:
     """The tasks that a backend has still to serve, and the outcomes of those that it served.
 
-    queue: tasks not sent yet.  done: finished jobs.  history: what the processes served.  spoilt: the process was asked
-    what may damage it, or the harness itself failed in it: it serves nobody else.  remark: takes a remark on a death.
+    queue: tasks not sent yet.  done: finished jobs.
+    history: what the processes served.
+    spoilt: the process serves nothing more, since it was given what may damage it, or the harness itself failed in it.
+    remark: takes a remark on a death.
     stats: counts; "spawns" is the number of the process at work.
     """
 

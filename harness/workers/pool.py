@@ -35,10 +35,12 @@ DEPTH = 2  # frames under way: one being worked on, one waiting in the socket
 
 
 class BackendHandle:
-    """One backend with one serving process, started when first needed.
+    """One backend with one serving process, which starts when first needed.
 
-    limits: fields of ``harness.workers.watch.Limits``.  declared: what the backend declares, None before its start.
-    beside: what its author should know of outputs that nobody asked for.  events: the latest remarks on deaths.
+    limits: fields of ``harness.workers.watch.Limits``.
+    declared: what the backend declares; None before its start.
+    beside: what its author should know of outputs that nobody asked for.
+    events: the latest remarks on deaths.
     stats: counts of tasks, frames, deaths, spawns, splits, timeouts.
     """
 

@@ -28,11 +28,16 @@ class BackendError(OpconformError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where the workers of a run live.  python: another interpreter.  cpu: the name of a processor (those of
-    ``qemu-x86_64 -cpu help``) that qemu-user emulates for them, so that kernels for other machines are reached.
-    claims: a file with claims, which take the place of those of the backend.  named: the same for some backends: rows
-    of a field's name, a pattern of backends, and the value.  deadline: seconds for one model, None for the default.
-    memory: GiB of a worker, None for that of the backend's ``Spec``."""
+    """Where the workers of a run live.
+
+    python: another interpreter.
+    cpu: a processor, by a name of ``qemu-x86_64 -cpu help``, that qemu-user emulates; so kernels for other machines are
+        reached.
+    claims: a file with claims, in place of those of the backend.
+    named: the same for some backends: rows of a field's name, a pattern of backends, and the value.
+    deadline: seconds for one model; None: the default.
+    memory: GiB of a worker; None: as the backend's ``Spec`` says.
+    """
 
     python: str | None = None
     cpu: str | None = None

@@ -20,10 +20,14 @@ SUSPECT = 8  # a job that has taken this part of its deadline is watched
 
 @dataclass(frozen=True)
 class Limits:
-    """Of the processes of one backend.  deadline: seconds for one model, load and all sets, in which the process waits
-    for a processor not counted; None for that of its place, else DEADLINE.  recycle: a fresh process after so many
-    tasks, or as many as the backend asks for.  growth: or once resident memory grew by so many bytes since its first
-    answer.  until: by the monotonic clock; what is not answered then is given up with TimeIsUp."""
+    """Limits on the processes of one backend.
+
+    deadline: seconds for one model, load and all sets; time in which the process waits for a processor does not count.
+        None: that of its place, else DEADLINE.
+    recycle: a fresh process after so many tasks, or after as many as the backend asks for.
+    growth: also a fresh process once resident memory grew by so many bytes since the first answer.
+    until: by the monotonic clock.  What is not answered then is given up with TimeIsUp.
+    """
 
     deadline: float | None = None
     recycle: int = 50_000

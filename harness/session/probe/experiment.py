@@ -22,10 +22,15 @@ OPS = 24  # op versions that are asked for a kind
 
 
 class Experiment:
-    """Questions to one backend.  selection: op versions to ask.  cases: instances of each of them.
+    """Questions to one backend.
 
-    claims: what the backend can claim so far.  found: the same as attributes of a class.  measured: sentences about it.
-    takers: op versions of which it takes some instance.  why: first words of its refusals."""
+    selection: op versions to ask.  cases: instances of each of them.
+    claims: what the backend can claim so far.
+    found: the same, as attributes of a class.
+    measured: sentences about it.
+    takers: op versions of which it takes some instance.
+    why: first words of its refusals.
+    """
 
     def __init__(self, handle: BackendHandle, selection: Selection, cases: int) -> None:
         self.handle, self.cases = handle, cases
