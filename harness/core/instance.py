@@ -24,13 +24,12 @@ FORMAT, RERUN_FORMAT = FORMATS  # of the JSON form, and of an instance with more
 class Arg:
     """One tensor (or list, sequence, optional, state) given to a slot.
 
-    dtype, shape: of the tensor.  const: an initializer / constant rather than a run-time input.
-    recipe, seed: how the elements are filled (``harness.generate.recipes``); ``values`` (flat list) overrides them.
-    kind: "tensor", or a container a dialect materialises itself ("seq", "list", "optional", "state"), whose elements
-    are ``items``.  quant: {"scale": [...], "zero_point": [...], "axis": int} for types that carry quantisation.
-    dynamic: axes declared symbolic in the model.  encoding: how a constant is written in the model, one of the
-    dialect's ``encodings``; "" for the usual one.
-    """
+    dtype, shape: of the tensor.  const: an initializer or constant, in place of a run-time input.
+    recipe, seed: how the elements are filled (``harness.generate.recipes``); a flat list ``values`` overrides them.
+    kind: "tensor", or a container that the dialect makes of ``items`` ("seq", "list", "optional", "state").
+    quant: {"scale": [...], "zero_point": [...], "axis": int} for types that carry quantisation.
+    dynamic: axes that are symbolic in the model.
+    encoding: how the model holds a constant, one of the dialect's ``encodings``; "" for the usual way."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -177,21 +176,20 @@ SAME = "@same"
 
 @dataclass(slots=True)
 class Instance:
-    """One case.  dialect/op/version name the ``OpVersion``; opset is what the model is built at.
+    """One case.  dialect/op/version name the ``OpVersion``; the model is built at ``opset``.
 
-    args: slot name -> Arg, list of Args (variadic slot), or absent from the dict (optional input not given).
-    attrs: the dialect's attributes; a missing one is omitted from the model.  Values: int, float, str, bool, lists of
-    these, None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.
-    outs: how many outputs are asked for (optional trailing outputs may be left out).  Optional ones before the last
-    that are not asked for stand in the attribute ``SKIPPED``, by number.
-    The attribute ``SAME`` is {slot: another slot}: the model gives both one tensor while their arguments are equal.
-    rule: None for a valid instance, else the stated rule that this one breaks: a backend must refuse it.
+    args: slot name -> Arg, or a list of Args (variadic slot).  An optional input that is not given is missing.
+    attrs: the dialect's attributes; the model omits a missing one.  Values: int, float, str, bool, lists of these,
+        None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.  Attributes with a meaning of ours:
+        ``SKIPPED``: numbers of optional outputs before the last that are not asked for.  ``SAME``: {slot: another
+        slot}, the model gives both one tensor while their arguments are equal.
+    outs: how many outputs are asked for; optional trailing outputs may be left out.
+    rule: None for a valid instance, else the one stated rule that it breaks: a backend must refuse it.
     choices: the recorded draws, for shrinking; not part of the identity.
-    reruns: further runs of the same loaded model, in order: slot -> what is given there instead (other extents, other
-    data); slots that are not named keep their argument.
-    evaluated: the arrays of the first run and what the reference makes of them, where a generator had to ask.  For
-    whoever has the instance straight from the generator: no copy has it, and an edit makes it wrong.
-    """
+    reruns: further runs of the same loaded model, in order: slot -> what it gets there instead (other extents or data).
+        Other slots keep their argument.
+    evaluated: the arrays of the first run and what the reference makes of them, if a generator had to ask.  Only the
+        instance straight from the generator has it: a copy has none, and an edit makes it wrong."""
 
     dialect: str
     op: str

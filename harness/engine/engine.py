@@ -40,14 +40,13 @@ UNCLAIMED = Outcome(Status.UNSUPPORTED, None, "load", "not claimed")
 class Engine:
     """Runs units through backends.
 
-    handles: started backends.  draws: data draws per model.  sink: takes records.  on_failure: called with every bad
-    verdict and the votes of all backends on that case, returns its "case" record (or None to leave it out).
+    handles: started backends.  draws: data draws per model.  sink: takes records.
+    on_failure: (bad verdict, votes of all backends on the case) -> "case" record, or None to leave it out.
     progress: called now and then with the summary.  recheck: asks for a wrong answer once more before it counts.
-    reach: count the reach goals that the cases meet, which takes about as long as to draw them.  wanted: what the user
-    asks for; instances beyond that are neither drawn nor counted, nor are those beyond the claims of all backends.  A
-    backend is asked within its own claims.  None: whatever is given is asked.  attribute: looks for the cause of a bad
-    verdict on a program in its nodes, and gives the verdict that stands.
-    """
+    reach: count the reach goals that the cases meet, which takes about as long as drawing them.
+    wanted: what the user asks for; None: whatever is given.  Instances beyond it, or beyond the claims of all backends,
+        are neither drawn nor counted.  A backend is asked within its own claims.
+    attribute: looks for the cause of a bad verdict on a program in its nodes, and gives the verdict that stands."""
 
     def __init__(
         self,

@@ -64,11 +64,18 @@ if TYPE_CHECKING:
     from builtins import int as _int
 
     class Draw:
-        """What a generator draws from.  version: the op version drawn for.  opset: the model's.  fixed: parameters that
-        the entry pins.  types: drawn type of each type name.  min_rank, max_rank, allow_empty: limits of the entry and
-        the dialect.  budget: elements a tensor may have.  breaking: is the instance to break a rule?  empty: may this
-        instance have empty axes (one in twenty)?  In one instance in twenty each, one tensor has an axis of up to 4096,
-        or ranks are near ``max_rank``."""
+        """What a generator draws from.
+
+        version: the op version drawn for.  opset: the model's.
+        fixed: parameters that the entry pins.
+        types: drawn type of each type name.
+        min_rank, max_rank, allow_empty: limits of the entry and the dialect.
+        budget: number of elements that a tensor may have.
+        breaking: is the instance to break a rule?
+        empty: may this instance have empty axes (one in twenty)?
+
+        In one instance in twenty each, one tensor has an axis of up to 4096, or ranks are near ``max_rank``.
+        """
 
         engine: DrawEngine
         version: Any  # the op version that is drawn (harness.declare.OpVersion)

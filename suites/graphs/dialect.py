@@ -20,10 +20,12 @@ OUTPUTS = 40  # most outputs of a graph
 
 
 class GraphDialect(ProgramDialect):
-    """An instance is a random graph.  Its schema has one op for each kind of graphs, all of version 1.
+    """An instance is a random graph.  The schema has one op for each kind of graphs, all of version 1.
 
-    base: the dialect of the nodes.  kinds: by name.  types: element types of inputs.  of_shapes: ops whose result
-    follows from the shapes of their operands.
+    base: the dialect of the nodes.
+    kinds: by name.
+    types: element types of inputs.
+    of_shapes: ops whose result follows from the shapes of their operands.
     """
 
     own = ProgramDialect.own | {

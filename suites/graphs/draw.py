@@ -1,8 +1,8 @@
 """Random graphs, drawn forward: each node is an instance of a declared op on values that are there, or on fresh ones.
 
 The generators are those of single ops.  They are asked for an operand of the type and shape of a value of the graph
-(``Steered``); every operand of the drawn instance that has type and shape of a value may become that value.  The
-reference evaluates each node at once: what breaks a rule, leaves something open or says little is drawn again.
+(``Steered``).  Every operand of the drawn instance that has type and shape of a value may become that value.  The
+reference evaluates each node at once.  A node that breaks a rule, leaves something open or says little is drawn again.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ SELDOM = 8  # what says little, or is not finite, stays once in so many times
 class Kind:
     """What graphs of one kind are drawn with.
 
-    nodes: fewest and most.  types: element types of the graphs, each as often as it stands there.  shapes_by_data: ops
-    whose results have another shape for other data: their operands are constants.  scalar_inputs: may an input have
-    rank 0?
+    nodes: fewest and most.
+    types: element types of the graphs, each as often as it stands there.
+    shapes_by_data: ops whose results have another shape for other data; their operands are constants.
+    scalar_inputs: may an input have rank 0?
     """
 
     nodes: tuple[int, int]
@@ -76,8 +77,9 @@ def no_more(version: OpVersion, inst: Instance) -> dict[str, Any]:
 class Drawing:
     """A graph under construction.
 
-    more: further attributes of the node that an instance becomes.  g: the graph; its inputs are called p0, p1, ... and
-    ``inputs`` holds their data.  scope: all values by name.
+    g: the graph; its inputs are called p0, p1, ...  ``inputs`` holds their data.
+    more: further attributes of the node that an instance becomes.
+    scope: all values by name.
     """
 
     def __init__(self, dialect: Dialect, pool: Pool, kind: Kind, opset: Any, d: Draw, more: More = no_more) -> None:

@@ -18,9 +18,9 @@ MAX_RANK = 5
 class Steered(Draw):
     """The draws of an op version whose generator is to ask for a given shape.
 
-    A generator asks for extents with ``dim``, ``extent``, ``part`` or ``shape``.  Here they get those of ``target`` in
-    order, as long as the generator's limits allow it, then extents of ``palette``.  What the generator makes of them is
-    as valid as what it draws otherwise.
+    A generator asks for extents with ``dim``, ``extent``, ``part`` or ``shape``.  Here it gets those of ``target`` in
+    order, as long as its own limits allow them, then extents of ``palette``.  The instance is as valid as one that it
+    draws otherwise.
     """
 
     def aim(self, target: Sequence[int], palette: Sequence[int]) -> None:

@@ -1,14 +1,19 @@
 """Write ``schema.json`` from the op registry of the installed coremltools, read beside ``catalogue.json``.
 
-``python -m suites.mil.extract`` rewrites ``schema.json``; ``--check`` only says whether it would change,
-``--differences`` lists where the registry and the documentation (``catalogue.json``, a digest of the published MIL
-pages) disagree.
+    python -m suites.mil.extract                  rewrite the file
+    python -m suites.mil.extract --check          fail if the file differs from what would be written
+    python -m suites.mil.extract --differences    list where registry and documentation disagree
 
-What comes from where: names, order, required, const, type domains, defaults, the range of opsets a class is effective
-in and which classes exist: the registry.  Whether a constant is a scalar or a vector, the legal strings of an enum,
-and the types of the outputs (inferred in code, never declared there): the documentation.  Classes registered for
-iOS13 are those the documentation calls iOS15.  A constant whose type is fixed is an attribute; one that shares a type
-letter with a tensor is an attribute if it is a scalar (its letter goes to ``dtype``) and a constant input otherwise.
+``catalogue.json`` is a digest of the published MIL pages, the documentation.  Each fact comes from one of the two:
+
+* registry: which classes exist, the opsets in which a class is effective, names, order, required, const, type domains
+  and defaults
+* documentation: whether a constant is a scalar or a vector, the legal strings of an enum, and the types of outputs,
+  which the registry infers in code
+
+Classes registered for iOS13 are those that the documentation calls iOS15.  A constant of a fixed type is an attribute.
+A constant that shares a type letter with a tensor is an attribute if it is a scalar (its letter goes to ``dtype``),
+otherwise a constant input.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """PyTorch against ``run_model``, layer by layer.
 
-PyTorch runs in f64, once from its own inputs and once with every layer's result replaced by that of the tested run, so
-that each layer is asked for its result on the inputs that the tested run gave it.  What the tested run may be off by
-since the last layers that can be seen (roundings of values and of weights, constants merged by the conversion) is
-propagated through the program by ``harness.compare.error_propagation``.
+PyTorch runs twice in f64: once from its own inputs, and once with the result of every layer replaced by that of the
+tested run.  So each layer is asked for its result on the inputs that the tested run gave it.
+
+The tested run may be off by roundings of values and of weights, and by constants that the conversion merged.  What has
+come together since the last layers that can be seen is propagated through the program
+(``harness.compare.error_propagation``).
 """
 
 from __future__ import annotations
@@ -69,10 +71,10 @@ def of_constant(name: str, v: np.ndarray) -> np.ndarray:
 
 
 class Source:
-    """A PyTorch module in f64, its layers watched.
+    """A PyTorch module in f64, whose layers are watched.
 
-    names: path of a layer -> names of its results in the program (see ``convert.placed``).  states: name of a state in
-    the program -> path of the buffer.
+    names: path of a layer -> names of its results in the program (see ``convert.placed``).
+    states: name of a state in the program -> path of the buffer.
     """
 
     def __init__(self, m: nn.Module, names: dict[str, list[str | None]], states: dict[str, str]) -> None:

@@ -18,10 +18,16 @@ Tensor: TypeAlias = torch.Tensor
 
 @dataclass(frozen=True)
 class Network:
-    """make: the module, untrained.  inputs: example inputs from a generator.  targets: deployment targets to convert
-    for.  frontends: of coremltools, "trace" and "export".  folded: layers that conversion merges into the one behind.
-    states: paths of the buffers that become states.  bits: palettise the weights to so many bits.  departs: precision
-    -> (layer that leaves its bound, id of the known difference that it shows).
+    """One network, and how it is converted.
+
+    make: makes the module, untrained.
+    inputs: makes example inputs, from a generator.
+    targets: deployment targets to convert for.
+    frontends: of coremltools, "trace" and "export".
+    folded: layers that conversion merges into the one behind.
+    states: paths of the buffers that become states.
+    bits: palettise the weights to so many bits.
+    departs: precision -> (layer that leaves its bound, id of the known difference that it shows).
     """
 
     make: Callable[[], nn.Module]

@@ -1,14 +1,16 @@
 """Write ``schema.json`` and ``messages.json`` from the protobuf descriptors of the installed coremltools.
 
-``python -m suites.nn.extract`` rewrites both; ``--check`` only says whether they would change.
+    python -m suites.nn.extract            rewrite both
+    python -m suites.nn.extract --check    fail if a file differs from what would be written
 
-The descriptors give layers, fields, numbers, types, oneofs and enums; ``slots.txt`` gives names and counts of inputs
-and outputs, which the format leaves to prose.  An op is a layer, except that layers in which one field chooses the
-function become one op per function (``unary.SQRT``); a flag makes an op of its own when it is set
-(``convolution.isDeconvolution``).
+The descriptors give layers, fields, numbers, types, oneofs and enums.  ``slots.txt`` gives names and counts of inputs
+and outputs, which the format states in prose only.
 
-A layer's parameters become attributes under dotted paths (``mode.samplingMethod``); a oneof becomes an attribute that
-names the chosen member; weights become constant input slots.
+An op is a layer, with two exceptions.  A layer in which one field chooses the function becomes one op for each function
+(``unary.SQRT``).  A flag that is set makes an op of its own (``convolution.isDeconvolution``).
+
+A layer's parameters become attributes under dotted paths (``mode.samplingMethod``).  A oneof becomes an attribute that
+names the chosen member.  Weights become constant input slots.
 """
 
 from __future__ import annotations

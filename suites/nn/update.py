@@ -1,10 +1,15 @@
 """One step of training a network on the device: losses, their gradients, and what an optimiser makes of the weights.
 
-Source: NeuralNetwork.proto, NetworkUpdateParameters, LossLayer, Optimizer; a layer and its weights are updated where
-both are marked so, which coremltools does of inner products and convolutions (``backward.py``).  Categorical cross
-entropy is -log(input[target]), as printed.  Not printed, and taken as usual (``readings.md``): the squared error is the
-mean over all elements, a loss that over the examples of a batch; SGD moves by velocity = momentum * velocity - rate *
-gradient; Adam is algorithm 1 of Kingma and Ba, its eps beside the root.  All is computed in f64.
+A layer and its weights are updated if both are marked so.  coremltools marks inner products and convolutions
+(``backward.py``).  Categorical cross entropy is -log(input[target]), as printed.  All is computed in f64.
+
+Not printed, and taken as usual (``readings.md``):
+
+* the squared error is the mean over all elements, a loss is the mean over the examples of a batch
+* SGD moves by velocity = momentum * velocity - rate * gradient
+* Adam is algorithm 1 of Kingma and Ba, its eps beside the root
+
+Source: NeuralNetwork.proto, NetworkUpdateParameters, LossLayer, Optimizer.
 """
 
 from __future__ import annotations

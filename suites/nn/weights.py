@@ -1,9 +1,13 @@
 """Layer parameters that hold numbers: the shapes they are stored in, and their float, half and quantised forms.
 
-A quantised weight is an ``Arg`` of type u8 whose ``quant`` is {"bits": n, "scale": [...], "bias": [...]} (linear, one
-value or one per output channel, which is the first stored axis, of a deconvolution the second with its group) or
-{"bits": n, "lut": [...]} (table of 2**n floats).  One of type i8 with {"bits": 8, "scale": [s]} is of a layer that
-quantises its input dynamically.
+A quantised weight is an ``Arg`` of type u8 whose ``quant`` is one of
+
+* {"bits": n, "scale": [...], "bias": [...]}: linear, with one value, or one for each output channel.  That is the first
+  stored axis; of a deconvolution it is the second, together with its group
+* {"bits": n, "lut": [...]}: a table of 2**n floats
+
+One of type i8 with {"bits": 8, "scale": [s]} is of a layer that quantises its input dynamically.
+
 Source: messages WeightParams, QuantizationParams, LinearQuantizationParams, LookUpTableQuantizationParams.
 """
 

@@ -1,11 +1,11 @@
 """Write ``schema.json``: what the installed ``onnx`` package states about every operator version.
 
     python -m suites.onnx.extract            rewrite the file
-    python -m suites.onnx.extract --check    fail when the file differs from what would be written
+    python -m suites.onnx.extract --check    fail if the file differs from what would be written
 
-Facts only: slots, arities, types, attributes, defaults, the range of opsets over which a version is in effect.  A
-version of another domain (``ai.onnx.ml`` ...) gets its range in default-domain opsets, by the release table of the
-package, so that one number names the opset of every model.
+It holds facts only: slots, arities, types, attributes, defaults, and the opsets over which a version is in effect.  A
+version of another domain (``ai.onnx.ml`` ...) gets its range in opsets of the default domain, by the release table of
+the package.  So one number names the opset of every model.
 """
 
 from __future__ import annotations

@@ -1,15 +1,20 @@
 """Pictures as ImageDecoder-20 names them: bytes -> pixels, and what its text leaves open about them.
 
-Pillow undoes the encodings.  What the pixels mean is decided here, from the formats' own definitions: a palette is
-looked up, one bit and 16 bits are scaled to eight, alpha is set aside.  Left open: alpha that is not opaque, 16 bits
-that are no multiple of 257, orientation, several pictures, the lossy forms of WebP and JPEG 2000.
+Pillow decodes.  This file decides what the pixels mean, from the formats' own definitions: it looks up a palette,
+scales one bit and 16 bits to eight, and sets alpha aside.  Open are: alpha that is not opaque, 16 bits that are no
+multiple of 257, orientation, several pictures, the lossy forms of WebP and JPEG 2000.
 
-JPEG: the text gives the upsampling of chroma, nothing gives the arithmetic of the inverse cosine transform (ITU-T T.81
-leaves it to the tests of T.83).  We take the peak error of IEEE 1180-1990: a sample is at most one off the exact one,
-so that two decoders are 2 apart, ours being one of them (``test_image.py`` holds it to that).  Upsampling takes
-mixtures, which keep the distance; where it goes both ways, to round once or twice is not said, which may be half one
-way and one the other: 3.  With c for that, the equations of JFIF (ITU-T T.871) make it 2 + 1.402 c in red, 2 + 1.058 c
-in green and 2 + 1.772 c in blue.  T.83 lets a decoder be farther off: one that is may be listed as an ambiguity.
+How far two decoders of a JPEG may be apart:
+
+* The inverse cosine transform: its arithmetic is stated nowhere (ITU-T T.81 leaves it to the tests of T.83).  We take
+  the peak error of IEEE 1180-1990: a sample is at most 1 off the exact one.  So two decoders are at most 2 apart.  Ours
+  is one of them; ``test_image.py`` holds it to that.
+* The upsampling of chroma: the text states it.  It takes mixtures, which keep the distance.  Where it goes both ways,
+  the text does not say whether to round once or twice.  That may be half one way and half the other: 3.
+* The colours: with c for that distance, the equations of JFIF (ITU-T T.871) make it 2 + 1.402 c in red, 2 + 1.058 c in
+  green and 2 + 1.772 c in blue.
+
+T.83 lets a decoder be farther off.  One that is may be listed as an ambiguity.
 """
 
 from __future__ import annotations

@@ -294,12 +294,17 @@ def attention(
 ) -> tuple[Array, Array, Array, Array]:
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
-    Tensors [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are
-    shared by equal groups of query heads.  bias: the mask (True takes part; floats are added), causal (key j <= query i
-    + offset), left and right windows, lengths of valid keys.  offset: length of the past, or lengths - queries, or 0.
-    A row that sees no key gives 0.  qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.  mask_ends: a mask of
-    fewer keys forbids the rest, else it does not fit.  Raises RuleError "ranks-agree", "heads-given", "heads-divide",
-    "heads-agree", "past-together", "past-fits", "lengths-in-range", "mask-fits", "stage-known".
+    Tensors are [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are
+    shared by equal groups of query heads.
+
+    bias: the mask (True takes part; floats are added), causal (key j <= query i + offset), left and right windows,
+        lengths of valid keys.  A row that sees no key gives 0.
+    offset: length of the past, or lengths - queries, or 0.
+    qk_mode: 0 scores, 1 after softcap, 2 with bias, 3 weights.
+    mask_ends: a mask of fewer keys forbids the rest, else it does not fit.
+
+    Raises RuleError "ranks-agree", "heads-given", "heads-divide", "heads-agree", "past-together", "past-fits",
+    "lengths-in-range", "mask-fits", "stage-known".
     """
     inputs = {"q": q, "k": k, "v": v, "mask": mask, "past_k": past_k, "past_v": past_v, "lengths": lengths}
     params = {

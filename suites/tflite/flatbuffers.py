@@ -1,15 +1,17 @@
 """FlatBuffers, both ways, over the tables of the TFLite schema.
 
-A table is a dict of field name -> value: numbers, strings (str or bytes), lists or arrays of numbers (bytes for vectors
-of bytes), dicts (tables), lists of dicts.  Which field has which slot and type comes from ``tables.json``, so that
-writing a model needs no runtime.  Source: the FlatBuffers internals document; schema file identifier TFL3.
+A table is a dict of field name -> value.  A value is a number, a string (str or bytes), a list or array of numbers
+(bytes for a vector of bytes), a dict (table) or a list of dicts.  ``tables.json`` says which slot and type a field has,
+so writing a model needs no runtime.
 
-The writer is native (``native_ref/bind/flatbuffers.cc``) and goes forward: a table is written before what it points to,
-offsets are patched afterwards.
+The writer is native (``native_ref/bind/flatbuffers.cc``) and goes forward: it writes a table before what the table
+points to, and patches the offsets afterwards.
 
     vtable  [u16 vtable size][u16 table size][u16 offset of slot 0] ...
     table   [i32 distance back to the vtable][fields, widest first, aligned to their size]
     vector  [u32 length][elements, aligned]
+
+Source: the FlatBuffers internals document; schema file identifier TFL3.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Which output shapes a model declares.
 
 A converter writes the shape of every tensor that it can compute without the data.  Delegates read it before any kernel
-prepares: XNNPACK leaves a node alone whose output has no shape.  One instance in ``UNDECLARED_EVERY`` is a model
-without output shapes, as a converter writes them for unknown extents; the attribute ``UNDECLARED`` of the instance
-tells it.
+prepares: XNNPACK does not take a node whose output has no shape.  So one instance in ``UNDECLARED_EVERY`` is a model
+without output shapes, as a converter writes them for unknown extents.  Its attribute ``UNDECLARED`` says so.
 
 Source: schema.fbs, Tensor.shape and Tensor.shape_signature.
 """

@@ -1,13 +1,16 @@
 """Sparse constants: a dense array <-> the values and index tables that the file holds.
 
-Source: schema, SparsityParameters, DimensionMetadata.  The n dimensions of a tensor may be cut into blocks, which adds
-k dimensions inside them: dimension n + i has the size of a block along dimension ``block_map[i]``, whose own size
-becomes the number of blocks.  All n + k dimensions are walked in ``traversal_order``; each is dense (every index is
-there) or compressed (segments and indices tell which children of every position are).  The values are those of the
-positions left over, in that order.
+The n dimensions of a tensor may be cut into blocks, which adds k dimensions inside them.  Dimension n + i has the size
+of a block along dimension ``block_map[i]``; the size of that dimension becomes the number of blocks.  All n + k
+dimensions are walked in ``traversal_order``.  Each is dense (every index is there) or compressed (segments and indices
+tell which children each position has).  The values are those of the positions that are left, in that order.
 
-A layout is plain data: {"order": [...], "block_map": [...], "block": [sizes], "csr": [is it compressed?, in traversal
-order], "width": 8, 16 or 32 bits of segments and indices}.
+A layout is plain data:
+
+    {"order": [...], "block_map": [...], "block": [sizes], "csr": [is it compressed?, in traversal order],
+     "width": 8, 16 or 32 bits of segments and indices}
+
+Source: schema, SparsityParameters, DimensionMetadata.
 """
 
 from __future__ import annotations

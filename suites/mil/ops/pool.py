@@ -1,7 +1,10 @@
-"""Pooling windows.  ceil_mode needs symmetric padding, valid or custom, and at most two spatial axes; a last window
-that would start behind the data goes only where there is padding on that axis.  same is what the package infers the
-extents by, ceil(d_in / stride), as of conv.  The page prints kernel_size cells of padding, which make one element more
-by one of its formulas for the extents and one less by the other: neither keeps them, and the ledger has that reading.
+"""Pooling windows.
+
+* ``ceil_mode`` needs symmetric padding, valid or custom, and at most two spatial axes.  A last window that would start
+  behind the data is dropped only where there is padding on that axis.
+* ``same``: the extents are those that the package infers, ceil(d_in / stride), as of conv.  The page prints kernel_size
+  cells of padding.  By one of its formulas for the extents they make one element more, by the other one less; neither
+  keeps them.  The ledger has that reading.
 """
 
 from __future__ import annotations

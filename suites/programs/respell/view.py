@@ -24,12 +24,18 @@ MOST_AXES = 8
 class Words:
     """The words of one dialect.  A subclass names its ops.
 
-    commutative: ops of two operands that may be exchanged.  ordered: further ops of two operands that broadcast.
-    operands: the slots of the two.  reshape: the op, its operand and its shape.  keepdims: the parameter of that
-    meaning.  inserts_axes: ops whose axes are those of the result.  perms: ops whose permutation may have either sign,
-    and its name.  wider, narrower: element types to cast to.  input_rank: the least of an input.  floats: types that a
-    program may have for its floats.  open_axes: how many axes of an input may be left open.  minus_one, zero: may a
-    reshape's shape hold it?
+    commutative: ops of two operands that may be exchanged.
+    ordered: further ops of two operands that broadcast.
+    operands: the slots of the two.
+    reshape: the op, its operand and its shape.
+    keepdims: the parameter of that meaning.
+    inserts_axes: ops whose axes are those of the result.
+    perms: op whose permutation may have either sign -> the name of the permutation.
+    wider, narrower: element types to cast to.
+    input_rank: the lowest rank of an input.
+    floats: types that a program may have for its floats.
+    open_axes: how many axes of an input may be left open.
+    minus_one, zero: may the shape of a reshape hold it?
     """
 
     commutative: ClassVar[frozenset[str]] = frozenset()

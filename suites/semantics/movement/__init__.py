@@ -1,8 +1,7 @@
 """Data movement: the elements of the result are elements of the inputs (or of a pattern), never computed.
 
-Works for every dtype, strings included; NumPy does the moving.  Shared by all dialects: layouts, mask
-spellings and pad
-orders are the entries' codecs.
+It works for every dtype, strings included; NumPy does the moving.  All dialects share it: layouts, spellings of masks
+and orders of pads are the entries' codecs.
 
 What is public in a module of this family is public here: a new meaning needs no line.
 """

@@ -78,15 +78,13 @@ def pad(
     mode: Choice[str, "constant", "reflect", "symmetric", "edge", "wrap"],
     axes: Ints | None = None,
 ) -> Array:
-    """A border on the named axes (None: all).  pads: begins, then ends, in the order of ``axes``; negative
-    ones crop, before
-    anything is added.  mode: "constant" (``value``, absent: zero, false or the empty string), "reflect"
-    (mirror without the
-    edge element), "symmetric" (with it), "edge", "wrap"; a border longer than the axis goes on with the
-    same period.
+    """A border on the named axes (None: all).
 
-    Raises RuleError "pads-per-axis", "axes-in-range", "axes-distinct", "extent-nonnegative",
-    "border-has-data".
+    pads: begins, then ends, in the order of ``axes``; negative ones crop, before anything is added.
+    mode: "constant" (``value``, absent: zero, false or the empty string), "reflect" (mirror without the edge element),
+        "symmetric" (with it), "edge", "wrap"; a border longer than the axis goes on with the same period.
+
+    Raises RuleError "pads-per-axis", "axes-in-range", "axes-distinct", "extent-nonnegative", "border-has-data".
     """
     at = norm_axes(axes, x.ndim)
     if len(pads) != 2 * len(at):

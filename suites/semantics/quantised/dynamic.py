@@ -1,7 +1,8 @@
 """Products of float activations with quantised weights: the hybrid form, or dynamic range quantisation.
 
-The value is that of the real weights.  An implementation may quantise the activations to 8 bits first, by their range,
-and so adds to every activation an error of at most half a step (``step``); what that does to the result is the bound.
+The value is that of the real weights.  An implementation may first quantise the activations to 8 bits, by their range.
+That adds to every activation an error of at most half a step (``step``).  The bound is what this error does to the
+result.
 
 Source: TensorFlow Lite, "Post-training dynamic range quantization" (activations stay float; operators with quantised
 kernels quantise them to 8 bits dynamically before the operation); schema, asymmetric_quantize_inputs; 8-bit

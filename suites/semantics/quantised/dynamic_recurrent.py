@@ -1,11 +1,12 @@
 """How far the hybrid form of a recurrent cell may be from the cell with real weights.
 
-Every operand of a matrix product, the state included, may be quantised to 8 bits by its range first.  The functions run
-the cell in f64 and carry along, element by element, the largest error that this can have made so far: products add
-|w| (e + half a step), sums add up, and activations, which grow everywhere, map the ends of the interval.
+An implementation may first quantise every operand of a matrix product, the state included, to 8 bits by its range.  The
+functions run the cell in f64.  Element by element they carry the largest error that this can have made so far: a
+product adds |w| (e + half a step), a sum adds the errors up, and an activation, which grows everywhere, maps the ends
+of the interval.
 
-Where a recurrence drives neighbouring states apart, two runs of the cell in f64 part as well.  So the error goes with
-the values that it was found around, and ``around`` counts from another run of the same cell.
+Where a recurrence drives neighbouring states apart, two runs of the cell in f64 part as well.  So an error is kept with
+the values around which it was found.  ``around`` counts it from another run of the same cell.
 
 Source: TensorFlow Lite, "Post-training dynamic range quantization"; Higham, "Accuracy and Stability", ch. 3 (gamma).
 """

@@ -1,9 +1,11 @@
-"""The LSTM cell on 8-bit activations and weights with a 16-bit memory, and how far its stages fall from real numbers.
+"""The LSTM cell on 8-bit activations and weights with a 16-bit memory, and how far its stages are from real numbers.
 
-Gates are 16-bit numbers with 12 places before their activation and 15 after it, the memory has a power of two as its
-scale, what leaves the cell is 8-bit with parameters of its own.  The cell runs in f64 and carries the largest error
-that storing each of these can have made so far; what a format cannot hold is clamped, and counts as an error where
-another order of rounding and clamping could see it.
+* gates: 16-bit numbers, with 12 places before their activation and 15 after it
+* memory: 16-bit, its scale a power of two
+* what leaves the cell: 8-bit, with parameters of its own
+
+The cell runs in f64 and carries the largest error that storing each of these can have made so far.  What a format
+cannot hold is clamped.  That counts as an error where another order of rounding and clamping could see it.
 
 Source: Li and Alvarez, "On the quantization of recurrent neural networks" (2021), sections 3 and 4: Q3.12 gates, Q0.15
 activations, a power-of-two scale of the cell state, hidden state and projection as 8-bit operands.
