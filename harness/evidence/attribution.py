@@ -63,6 +63,9 @@ class Attribution:
                 if told is result and found.loads and found.end is None and result.verdict is Verdict.MISMATCH:
                     asked = self._ask(program, result, info, Query(loaded=True))
                     told = self._settle(program, result, asked, info)
+                if told is result and found.told and result.verdict is Verdict.MISMATCH:
+                    asked = self._ask(program, result, info, Query(tests=True))
+                    told = self._settle(program, result, asked, info) if asked.undefined else told
                 left = None if found.told or found.end is not None else self._left_to(result, info)
                 if left is not None:
                     found = self._ask(program, result, left)
@@ -147,6 +150,9 @@ class Attribution:
                         outputs = [_of_type(x, e.value) for x, e in zip(got.outcome.outputs or (), one.expected[0])]
                 if got.verdict in _EXPLAINED:
                     nodes.told.append(got)
+                    if query.tests and self._only_tested(got, info):
+                        nodes.undefined.update(names)
+                        continue
                 elif got.verdict not in _RIGHT:  # not listed: the minimiser comes down to this node
                     nodes.end = result
                     return nodes
@@ -230,6 +236,11 @@ class Attribution:
             got = self._one(case, self.handle(info.leaves_to).info)
         refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
         return got if refused else None
+
+    def _only_tested(self, got: Result, info: BackendInfo) -> bool:
+        """Is an answer listed as whatever passes a test?"""
+        entry = self.ledger.by_id.get(got.known or "") if self.ledger is not None else None
+        return entry is not None and entry.tests(got, info)
 
     def _widen(self, nodes: Nodes, names: Sequence[str], got: Result | None, info: BackendInfo) -> None:
         """A listed answer may be off as far as its model says: it is rounded at other numbers than the right one."""

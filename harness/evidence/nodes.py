@@ -19,6 +19,8 @@ class Query:
     told: a listed difference of the whole program.
     per_node: what that difference says of single nodes.
     fixed: name -> value and how far it may be off, whatever the node gives.
+    tests: a value of which a listed difference only tells whether it passes a test is undefined: a program may give
+    another one than the node alone.
     """
 
     folds: bool = True
@@ -26,6 +28,7 @@ class Query:
     told: Result | None = None
     per_node: PerNode | None = None
     fixed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    tests: bool = False
 
 
 DEFAULT = Query()
@@ -39,7 +42,7 @@ class Nodes:
     given: name -> value that a node gave.  off: how far that may be off.
     told: results of nodes that are excused.
     undefined: names of values that the specification says nothing of: a listed difference gave an operand that the op
-    does not take.
+    does not take, or (``Query.tests``) any value that passes its test.
     end: the result of the node that settles the verdict.
     mistyped: values that a listed difference gives with another type, and the result that says so.
     folded: was the backend asked that computes constants?

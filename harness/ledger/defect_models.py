@@ -226,6 +226,12 @@ def room(told: Model, result: Result) -> list[Any]:
     return [np.broadcast_to(x.within, np.shape(x.value)) if isinstance(x, Near) else None for x in outputs]
 
 
+def tested(told: Model, result: Result) -> bool:
+    """Does a defect's model only test an output?"""
+    with quiet:
+        return any(isinstance(x, Such) for x in _told(told, Given(result.case, result.draw)) or ())
+
+
 def reproduces(told: Model, case: Case, outputs: Sequence[Any]) -> bool:
     """Does the model of a defect give these outputs of the first run bit for bit?  An element for which it allows an
     error, or which the type does not hold, has to be right; an output of which a test alone tells never counts."""

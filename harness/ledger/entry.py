@@ -18,7 +18,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Model, PerNode, explains, room
+from harness.ledger.defect_models import Model, PerNode, explains, room, tested
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -171,6 +171,10 @@ class LedgerEntry:
     def room(self, result: Result, info: BackendInfo) -> list[Any]:
         """How far the listed answer may be off, by the model that explains it: an array for each output, or None."""
         return next((room(told, result) for told in self.defect_model if explains(told, result, info)), [])
+
+    def tests(self, result: Result, info: BackendInfo) -> bool:
+        """Does the model that explains the answer only test an output, in place of saying what it is?"""
+        return next((tested(told, result) for told in self.defect_model if explains(told, result, info)), False)
 
     def _refused(self, result: Result) -> bool:
         """Is this one of the instances that the defect has refused?  Raises FormatError, naming the entry, where the

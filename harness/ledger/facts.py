@@ -12,6 +12,7 @@ from harness.cases.instance_view import InstanceView
 from harness.cases.result import Result
 from harness.core.dtypes import of, smallest_normal
 from harness.core.instance import Arg, Graph
+from harness.declare import registry
 
 # What only a verdict tells.
 OUTCOME = {"ulp", "error", "factor", "share", "clamped", "wrong_pairs", "wrong_at", "which", "actual_shape", "zeroed"}
@@ -45,6 +46,7 @@ _ASKS = {
     "returns",
     "outer",
     "operands",
+    "made",
 }
 PREDICATES = _VALUES | _ASKS
 
@@ -148,6 +150,22 @@ class Facts(Mapping[str, Any]):
             for o in g.outputs
         ]
         return [tuple(given.get(x, -1) if x is not None else -1 for x in row) for row in read]
+
+    def _made(self, op: str) -> list[tuple[int, ...]]:
+        """The shapes of what the nodes of an op give in a program, of the first result of each."""
+        program = self.view.case.version.dialect.unfold(self.inst, self.view.arrays)
+        if program is None:
+            return []
+        scope, found = dict(program.values), []
+        for k, names in enumerate(program.names):
+            node = program.node(k, scope)
+            row = Case(registry.version_of(node), node, 0).expected
+            if row is None:
+                break
+            scope.update(zip(names, (e.value for e in row[0])))
+            if node.op == op:
+                found.append(np.shape(row[0][0].value))
+        return found
 
     def _outer(self, name: str) -> list[str]:
         """The names that the graph in an attribute reads of the graph around it, in blocks of its own too."""

@@ -90,6 +90,8 @@ The condition is a Python expression over these names and nothing else:
   * ``operands(name)``: for each output the numbers of the inputs that its node reads, -1 for anything else
   * ``outer(name)``: names of the outer graph that it reads
 
+* ``made(op)``: of a program, the shapes of the first results of its nodes of that op
+
 * of a slot, and with an index of one tensor of several, ``shape('inputs', 1)``:
 
   * ``has(slot)``, ``rank(slot)``, ``shape(slot)``, ``size(slot)``, ``const(slot)``, ``recipe(slot)``

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ def taken_along_the_wrong_axis(g: Given) -> Outputs:
     x, at, b, axis = g["x"], g["indices"], g.attr("batch_dims", 0), g.attr("axis", 0)
     if axis - b < -(x.ndim - b):
         return None  # there is no such axis
-    rows = zip(x.reshape(-1, *x.shape[b:]), at.reshape(-1, *at.shape[b:]))
-    taken = np.stack([np.take(p, i, axis - b) for p, i in rows])
-    return [taken.reshape(*x.shape[:b], *taken.shape[1:])]
+    blocks = math.prod(x.shape[:b])
+    rows = zip(x.reshape(blocks, *x.shape[b:]), at.reshape(blocks, *at.shape[b:]))
+    taken = [np.take(p, i, axis - b) for p, i in rows]
+    return [np.stack(taken).reshape(*x.shape[:b], *taken[0].shape)] if taken else None
