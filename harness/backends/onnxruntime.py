@@ -238,9 +238,11 @@ class OnnxRuntime(Backend):
             raise _sorted(e) from None
 
     def _run_raw(self, session: Any, names: Any, special: Any, inputs: dict[str, np.ndarray], others: Any) -> Any:
-        """Everything as OrtValues.  others: outputs that are no tensors, whose content an OrtValue does not give, only
-        whether there is any; that comes from another run, through a binding, which gives all of its outputs as arrays
-        or none."""
+        """Everything as OrtValues.
+
+        others: outputs that are no tensors.  An OrtValue tells only whether they hold anything.  Their content comes
+            from another run, through a binding, which gives all of its outputs as arrays or none.
+        """
         session = session if self.fast else session._sess
         feeds, memory = {}, []
         for n, v in inputs.items():

@@ -36,9 +36,11 @@ class Given(InstanceView):
         version: Any = None,
         outs: int | None = None,
     ) -> list[Expected] | None:
-        """What the specification expects of the instance with other attributes (None: absent) and inputs (None: absent;
-        an array: of its own type and shape), of it at another version of the op or of more outputs; None where it
-        breaks a rule."""
+        """What the specification expects of the same instance with some things changed; None where that breaks a rule.
+
+        The changes: other attributes (None: absent), other inputs (None: absent; an array: of its own type and shape),
+        another version of the op, or more outputs.
+        """
         attrs, inputs = attrs or {}, inputs or {}
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():

@@ -64,8 +64,11 @@ def up_to(inst: Instance, run: int) -> Instance:
 
 
 def other_extents(v: OpVersion, inst: Instance, seed: int) -> Args | None:
-    """What the same instance is given at other extents: those arguments that differ, or None where nothing but extents
-    (and the data that goes with them) cannot be changed.  Axes that change are declared as such in ``inst``."""
+    """The arguments of the same instance at other extents, only those that differ.
+
+    None where the extents, and the data that goes with them, cannot change by themselves.  Axes that change are
+    declared as such in ``inst``.
+    """
     if inst.choices is None or any(isinstance(x, np.ndarray) for x in inst.attrs.values()):
         return None
     return next((x for k in range(TRIES) if (x := _varied(v, inst, seed + k)) is not None), None)

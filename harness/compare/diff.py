@@ -17,9 +17,12 @@ MAP = 4096  # cells of the index map at most
 
 @dataclass(slots=True)
 class Measure:
-    """What a mismatch amounts to.  bad: which elements.  error, limit: |a - h| and the bound in force; ulps: the error
-    in units of the last place; all None for strings.  numbers: what a condition may ask for
-    (``harness.ledger.facts``)."""
+    """The size of a mismatch.
+
+    bad: which elements are wrong.
+    error, limit: |a - h| and the bound in force.  ulps: the error in units of the last place.  All None for strings.
+    numbers: what a condition may ask for (``harness.ledger.facts``).
+    """
 
     bad: np.ndarray
     error: np.ndarray | None = None

@@ -37,9 +37,12 @@ quiet = _Quiet()
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Garbage with cycles is rare here, and looking for it goes over some hundred thousand schema objects each time: a
-    third of the host's time.  What is there already is left alone, the rest looked at less often: that is the packs
-    under way and what was served last, a tenth of a second, of which one object in a hundred is garbage."""
+    """Let Python look for garbage less often.
+
+    Garbage with cycles is rare here.  Each search goes over some hundred thousand schema objects, which took a third of
+    the host's time.  What exists already is left alone.  The rest, which is the packs under way and what was served
+    last, is looked at less often.  Such a search takes a tenth of a second, and one object in a hundred is garbage.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(400_000, 20, 20)  # a case counts for two or three, the packs under way for some ten thousand

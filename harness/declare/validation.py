@@ -37,9 +37,13 @@ def validation_error(version: OpVersion, inst: Instance) -> str | None:
 
 
 def evaluated(call: Call, strict: bool = True) -> list[Expected]:
-    """The reference's outputs of a call that no generator drew.  strict: whatever it makes of them, shapes are as
-    stated.  Raises OpconformError, RuleError where they are not, a rule does not hold, or the reference stumbles: what
-    came is told then beside its words."""
+    """The reference's outputs of a call that no generator drew.
+
+    strict: shapes must be as stated, whatever the reference makes of them.
+
+    Raises RuleError where they are not, or a rule does not hold, and OpconformError where the reference fails.  The
+    message says what came, beside the reference's own words.
+    """
     try:
         with quiet, bounded(), timed:
             if strict:

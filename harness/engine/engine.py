@@ -161,9 +161,9 @@ class Engine:
         return common(self.claims[h.name] for h in self._for(fmt))
 
     def _packs(self, work: Iterable[tuple[Unit, list[Case]]]) -> Iterator[Pack | None]:
-        """Consecutive units of the same dialect and opset, up to so many cases that models are full although some cases
-        go alone and those that are run again go together.  None: whatever is under way must be judged first, since the
-        next unit begins a stage of its op version (``harness.engine.learning_stages``)."""
+        """Consecutive units of one dialect and opset, with so many cases that models are full although some cases go
+        alone and those run again go together.  None: all that is under way must be judged first, since the next unit
+        begins a stage of its op version (``harness.engine.learning_stages``)."""
         open_: dict[tuple[str, Any], Pack] = {}
         reached: dict[str, int] = {}  # stage of the op versions that have units not judged yet
         for u, cases in work:

@@ -66,7 +66,7 @@ UNASKED = "unasked"  # phase of an outcome that stands for an answer that nobody
 class LearnedSupport:
     """What a run has learnt about one backend.
 
-    ledger: listed differences, which foretell refusals.
+    ledger: listed differences, which predict refusals.
 
     It is kept by op version: that of the case.  A backend of another dialect gets a translated case; there ``source``
     names the op version that it was translated from.
@@ -77,7 +77,7 @@ class LearnedSupport:
         self._listed: dict[str, Listed | None] = {}  # by op version
         self._names: dict[tuple[Any, ...], tuple[str, ...]] = {}  # of the types of a case
         self._of: defaultdict[str, Knowledge] = defaultdict(Knowledge)
-        self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what foretold its end
+        self._foreseen: dict[int, tuple[Case, str]] = {}  # by id: a case under way, and what predicted its end
         self._told: defaultdict[str, list[tuple[Case, bool]]] = defaultdict(list)  # valid cases of that unit
         self._new: defaultdict[str, Answers] = defaultdict(Answers)  # answers of the unit that is being judged
 
@@ -126,7 +126,7 @@ class LearnedSupport:
                 if trait is not None:
                     settled[id(c)] = _unasked(f"as before: none was taken with {trait}")
                     continue
-            if listed is not None and listed.shuns(c):
+            if listed is not None and listed.fails_beside_others(c):
                 alone.add(id(c))
                 continue
             why = None if listed is None and not known.excused else self._foretold(listed, known, c)
@@ -190,7 +190,7 @@ class LearnedSupport:
     def _foretold(self, listed: Listed | None, known: Knowledge, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""
         if listed is not None:
-            entry = listed.foretells(case)
+            entry = listed.predicts(case)
             if entry is not None:
                 return entry.id, Verdict.WRONGLY_REJECTED.value not in entry.verdicts
         return (f"ambiguous {case.version.key}", False) if known.excused and case.ambiguous is not None else None
@@ -236,7 +236,7 @@ class LearnedSupport:
             self.agreed([case], key)
             return
         name = self._foretold_by(case)
-        if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was foretold
+        if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was predicted
             new.types.setdefault(self._combination(case, key), Count()).gaps += 1
             self._told[key].append((case, False))
             return
@@ -252,7 +252,7 @@ class LearnedSupport:
         n.refused += CRASH_WEIGHT if status in (Status.CRASHED, Status.TIMED_OUT) else 1
 
     def _foretold_by(self, case: Case) -> str | None:
-        """What foretold the end of the case when it was planned."""
+        """What predicted the end of the case when it was planned."""
         found = self._foreseen.pop(id(case), None)
         return found[1] if found is not None and found[0] is case else None
 
@@ -281,7 +281,7 @@ def _lacks(known: Knowledge, combination: Combination, n: Count | None) -> bool:
 
 
 def _sure(seen: Foretold) -> bool:
-    """Did the foretold end come often enough, and nearly always?"""
+    """Did the predicted end come often enough, and nearly always?"""
     return seen.true >= SURE and seen.true * 8 >= seen.asked * 7
 
 

@@ -30,9 +30,13 @@ def stage(index: int) -> int:
 
 @dataclass(slots=True)
 class Count:
-    """passed: answers with a value (for invalid instances: refusals).  gaps: answers "unsupported".  asked: answers
-    that no listed difference foretold.  refused: of those, the refusals; a death counts as several.  mixed: the gaps at
-    opsets where other instances passed, summed up when a stage begins."""
+    """Counts of the answers to one combination of types.
+
+    passed: answers with a value; for invalid instances: refusals.
+    gaps: answers "unsupported".
+    asked: answers that no listed difference predicted.  refused: the refusals among them; a death counts as several.
+    mixed: the gaps at opsets where other instances passed, summed up when a stage begins.
+    """
 
     passed: int = 0
     gaps: int = 0
@@ -49,7 +53,7 @@ class Count:
 
 @dataclass(slots=True)
 class Foretold:
-    """asked: cases of which an end was foretold and that were asked; true: those where it came."""
+    """asked: cases of which an end was predicted and that were asked; true: those where it came."""
 
     asked: int = 0
     true: int = 0
@@ -63,7 +67,7 @@ class Foretold:
 class Answers:
     """Counts of some answers.
 
-    entries: by the id of the entry that foretold the end.
+    entries: by the id of the entry that predicted the end.
     rules: by the broken rule.
     excused: was an instance refused whose result the specification leaves open?
     traits: trait of an instance (``harness.cases.traits``) -> how many were taken and how many unsupported.  Only for

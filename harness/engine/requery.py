@@ -63,10 +63,13 @@ class Requery:
         told: int | None,
         wrong: Callable[[Result], bool],
     ) -> tuple[int, Result] | None:
-        """What takes models that the process served before: the fewest of them, cases of a lone one, and cases beside
-        the one that tells it, whose number comes with it; None if it does not go wrong again.
+        """The fewest models, served before by the same process, with which the answer goes wrong again.
 
-        told: that number, where it is given; else the last one that is left tells it."""
+        Returns the number of the case that shows it, and its result; None if nothing goes wrong again.  If one model is
+        enough, its cases become fewer, too.  So do the cases beside the one that shows it.
+
+        told: the number of that case, if it is given; otherwise it is the last that is left.
+        """
         handle, kept = self.handle(info.name), [] if told is None else [told]
 
         def fails(others: list[int], models: list[list[Case]]) -> Result | None:

@@ -25,8 +25,10 @@ BY_STATUS = {
 
 
 def plainly_agrees(case: Case, info: BackendInfo, outcomes: list[Outcome]) -> bool:
-    """Is it a valid instance of which a first look tells that all runs gave the right answer?  It does of most, and
-    ``judge_case`` would say the same."""
+    """Does a first look show that all runs of a valid instance gave the right answer?
+
+    It does for most instances, and ``judge_case`` would say the same.
+    """
     rows = case.expected if outcomes[0].status is Status.VALUE else None
     if rows is None:
         return False
@@ -111,8 +113,10 @@ def _all_open(case: Case, wrong: Result) -> str | None:
 
 
 def _set_aside(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger | None) -> None:
-    """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open: ambiguous is what
-    is right there."""
+    """Judge the rest of a wrong answer, where the spec or an entry leaves some of its elements open.
+
+    If the rest is right, the verdict is ambiguous.
+    """
     if _typed(wrong):
         return
     listed = None if ledger is None else ledger.underspecified(case, info, wrong.draw)

@@ -80,8 +80,10 @@ class Attribution:
             return replace(result, verdict=Verdict.UNKNOWN, outcome=failed, judgement=None)
 
     def _inside(self, result: Result, info: BackendInfo) -> Result:
-        """The verdict on a wrong program of which a listed difference says what some nodes give in it: the others are
-        asked what follows from that."""
+        """The verdict on a wrong program, if a listed difference gives the answers of some of its nodes.
+
+        The other nodes are asked what follows from those.
+        """
         if self.ledger is None or result.verdict is not Verdict.MISMATCH:
             return result
         case = result.case
@@ -214,8 +216,9 @@ class Attribution:
         return judge_case(case, info, [row[0] for row in answer.outcomes][:1], self.ledger)
 
     def _left_to(self, result: Result, info: BackendInfo) -> BackendInfo | None:
-        """What is asked of the nodes where all are right alone: the backend that tells the types that they have in the
-        program."""
+        """If all nodes are right alone: the backend that is asked next, which tells the types that they have in the
+        program.
+        """
         asks = info.leaves_to and (result.verdict is not Verdict.MISMATCH or _types(result))
         return self.handle(info.leaves_to).info if asks and info.leaves_to else None
 

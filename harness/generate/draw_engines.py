@@ -37,9 +37,11 @@ def _key_hash(key: str, seed: int) -> int:
 
 
 class PlainPrng:
-    """The Python twin of ``Prng``, its definition.  Draws by a multiplicative generator modulo 2**31 - 1 (small
-    numbers are what Python multiplies quickly), seeded through splitmix64; ``choices`` is what it drew, each
-    relative to its lower end."""
+    """The Python twin of ``Prng``, which defines it.
+
+    It draws by a multiplicative generator modulo 2**31 - 1, since Python multiplies small numbers quickly, seeded
+    through splitmix64.  ``choices`` holds what it drew, each number relative to its lower end.
+    """
 
     __slots__ = ("choices", "state")
 

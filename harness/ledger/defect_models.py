@@ -64,9 +64,12 @@ class Turned(NamedTuple):
 
 
 class Such(NamedTuple):
-    """An output of which only a test tells: a function of the array that came.  Its shape is part of the test.  shows:
-    an answer that passes.  type_alone: the test looks at no element, so that it can be asked of an output too large to
-    travel, of which the type alone came."""
+    """An output that only a test describes: a function of the array that came.  Its shape is part of the test.
+
+    shows: an answer that passes.
+    type_alone: the test looks at no element.  So it also takes an output that was too large to travel, of which only
+        the type came.
+    """
 
     test: Callable[[np.ndarray], Any]
     shows: np.ndarray

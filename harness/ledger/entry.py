@@ -200,14 +200,14 @@ class LedgerEntry:
             raise FormatError(f"{self.source}: {self.kind_of} {self.id}: when: {type(e).__name__}: {e}") from None
 
     def _told(self, case: Case) -> bool:
-        """Does the condition hold of an instance that has no outcome yet?  One that cannot be evaluated foretells
+        """Does the condition hold of an instance that has no outcome yet?  One that cannot be evaluated predicts
         nothing; ``matches`` tells of it."""
         try:
             return self._holds(Facts(case, PLAIN))
         except FormatError:
             return False
 
-    def shuns(self, case: Case, info: BackendInfo) -> bool:
+    def fails_beside_others(self, case: Case, info: BackendInfo) -> bool:
         """Is this one of the instances that go wrong in neighbours?"""
         return self._fits(case, info) and self._told(case)
 
@@ -247,7 +247,7 @@ class LedgerEntry:
         )
 
     @cached_property
-    def foretelling(self) -> bool:
+    def predictive(self) -> bool:
         """Does the instance alone tell that it will be refused, end the process, or damage it?"""
         return (
             self.when is not None
@@ -273,7 +273,7 @@ class LedgerEntry:
     def may_hang(self) -> bool:
         return Verdict.TIMED_OUT.value in self.verdicts
 
-    def foretells(self, case: Case, info: BackendInfo) -> bool:
+    def predicts(self, case: Case, info: BackendInfo) -> bool:
         """Will the backend refuse this instance in one of its runs, as far as its condition says?"""
         if self.when is None or not self._fits(case, info):
             return False

@@ -29,38 +29,38 @@ ENOUGH = 8  # instances that an entry without one describes: from then on it is 
 class Listed:
     """What is listed of an op version and a backend, as far as an instance alone tells it, before it runs.
 
-    foretelling: the backend refuses the instance, or the instance ends or damages its process; entries of damage come
+    predictive: the backend refuses the instance, or the instance ends or damages its process; entries of damage come
         first.
-    shy: the instance goes wrong beside others.
+    beside_others: the instance goes wrong beside others.
     corrupts_process, hangs: does an entry say that it damages the process, or hangs at times?
     """
 
-    def __init__(self, info: BackendInfo, foretelling: list[LedgerEntry], shy: list[LedgerEntry]) -> None:
-        self.info, self.foretelling, self.shy = info, foretelling, shy
-        self.corrupts_process = any(e.corrupts_process for e in foretelling)
-        self.hangs = any(e.may_hang for e in foretelling)
+    def __init__(self, info: BackendInfo, predictive: list[LedgerEntry], beside_others: list[LedgerEntry]) -> None:
+        self.info, self.predictive, self.beside_others = info, predictive, beside_others
+        self.corrupts_process = any(e.corrupts_process for e in predictive)
+        self.hangs = any(e.may_hang for e in predictive)
 
-    def foretells(self, case: Case) -> LedgerEntry | None:
+    def predicts(self, case: Case) -> LedgerEntry | None:
         """The first known difference that says the backend will not take this instance; one that corrupts_process
         before all."""
-        for e in self.foretelling:
-            if e.foretells(case, self.info):
+        for e in self.predictive:
+            if e.predicts(case, self.info):
                 return e
         return None
 
     def corrupter(self, case: Case) -> LedgerEntry | None:
         """The known difference that says that the instance may damage its process."""
-        entry = self.foretells(case) if self.corrupts_process else None
+        entry = self.predicts(case) if self.corrupts_process else None
         return entry if entry is not None and entry.corrupts_process else None
 
     def may_hang(self, case: Case) -> bool:
         """Does a known difference say that the instance hangs at times?"""
-        entry = self.foretells(case) if self.hangs else None
+        entry = self.predicts(case) if self.hangs else None
         return entry is not None and entry.may_hang
 
-    def shuns(self, case: Case) -> bool:
+    def fails_beside_others(self, case: Case) -> bool:
         """Does a known difference say that the instance goes wrong beside others, and right alone?"""
-        return any(e.shuns(case, self.info) for e in self.shy)
+        return any(e.fails_beside_others(case, self.info) for e in self.beside_others)
 
 
 @dataclass
@@ -150,11 +150,11 @@ class Ledger:
         here = [
             e for e in self._candidates(dialect, op, info) if not e.op_versions or version in map(str, e.op_versions)
         ]
-        foretelling = sorted(
-            (e for e in here if e.kind_of == "known" and e.foretelling), key=lambda e: not e.corrupts_process
+        predictive = sorted(
+            (e for e in here if e.kind_of == "known" and e.predictive), key=lambda e: not e.corrupts_process
         )
-        shy = [e for e in here if e.neighbours]
-        return Listed(info, foretelling, shy) if foretelling or shy else None
+        beside_others = [e for e in here if e.neighbours]
+        return Listed(info, predictive, beside_others) if predictive or beside_others else None
 
     def may_hang(self, case: Case, info: BackendInfo) -> bool:
         """Does a known difference of the backend say that the instance hangs at times?"""

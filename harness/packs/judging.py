@@ -65,8 +65,12 @@ class Recorded:
 
 @dataclass
 class Judged:
-    """What came of it.  path: of the records.  changed: instances of which the reference expects something else today
-    than when the pack was made; the verdicts are those of today."""
+    """The result of judging a pack.
+
+    path: of the records.
+    changed: instances of which the reference expects something else today than when the pack was made.  The verdicts
+        are those of today.
+    """
 
     summary: RunTotals
     path: Path

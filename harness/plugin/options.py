@@ -256,9 +256,11 @@ class Bench:
         return out
 
     def stale(self) -> list[str]:
-        """Ids of entries of the user's own lists that no longer occur, of the op versions and backends that were
-        tested.  The instance of an entry is asked once more for that.  Of an entry without one a worker of pytest-xdist
-        knows nothing, since others have met it or not."""
+        """Ids of entries of the user's own lists that no longer occur on the op versions and backends that were tested.
+
+        To find out, the instance of an entry runs once more.  For an entry without one, a worker of pytest-xdist knows
+        nothing, since another worker may have met it.
+        """
         if self.ledger is None or not self.known:
             return []
         own = [e for e in self.ledger.entries if e.own and e.kind_of == "known"]

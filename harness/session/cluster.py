@@ -33,8 +33,13 @@ SLICE = 300.0  # seconds of a slice unless told otherwise: what is lost with a m
 
 @dataclass
 class Slice:
-    """What a task hands back.  files: path in the slice's folder -> content.  problem: why it could not run.  cut: its
-    time was what the whole run had left, which may be too short to start a backend: no problem after other slices."""
+    """What a task hands back.
+
+    files: path in the slice's folder -> content.
+    problem: why it could not run.
+    cut: it had only the time that was left of the whole run.  That may be too short to start a backend, which is no
+        problem after other slices.
+    """
 
     name: str
     cut: bool = False

@@ -78,8 +78,11 @@ _INSTANCES = 24  # of each op version that ``bounds`` looks at
 
 
 def bounds(sel: Selection) -> Rows:
-    """Op version, output, and how many integers beside the reference its derived bound lets pass: the median and the
-    most over the elements of some drawn instances; then the formula.  Exact results are left out."""
+    """For each op version and output: how many integers beside the reference its derived bound lets pass.
+
+    That is the median and the most over the elements of some drawn instances; then comes the formula.  Exact results
+    are left out.
+    """
     rows = []
     for v in versions(sel):
         more: dict[int, list[np.ndarray]] = {}

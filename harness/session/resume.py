@@ -18,9 +18,14 @@ Name = tuple[str, Any, int]  # of a unit: op version, opset, first case
 
 @dataclass
 class Resumed:
-    """done: units that all backends asked now have judged.  learnt: of those, by backend.  hits: verdicts that listed
-    entries explain, by id.  lacks: units and backends that found them unsupported.  cases: the "case" records of the
-    done units, by ``harness.evidence.failure.kind_of``."""
+    """What the records of an earlier run hold.
+
+    done: units that all backends asked now have judged.
+    learnt: from those units, by backend.
+    hits: verdicts that listed entries explain, by the entry's id.
+    lacks: units, and backends that found them unsupported.
+    cases: the "case" records of the done units, by ``harness.evidence.failure.kind_of``.
+    """
 
     done: set[Name] = field(default_factory=set)
     learnt: dict[Name, dict[str, Answers]] = field(default_factory=dict)

@@ -80,9 +80,12 @@ def composed(fn: Bound, formula: str | None = None) -> Composed:
 
 
 def summed(fn: Bound, most: Bound, formula: str | None = None) -> Summed:
-    """|a - h| <= fn(ctx), a sum of products in any order.  most: ``fn(ctx)``, what no partial sum exceeds.  Where that
-    is beyond the type nothing binds the element: another order may overflow, or stay in the type.  formula: as of
-    ``bounded``."""
+    """|a - h| <= fn(ctx), a sum of products in any order.
+
+    most: ``fn(ctx)``, what no partial sum exceeds.  If that is beyond the type, nothing binds the element: one order
+        may overflow and another may not.
+    formula: as of ``bounded``.
+    """
 
     def bound(ctx: Context) -> Any:
         with np.errstate(all="ignore"):

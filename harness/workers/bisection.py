@@ -175,9 +175,12 @@ class Bisection:
         task.root.failures.append(Unblamed(task.instances, failed, outcome, prior_models))
 
     def _blame_set(self, task: Task, bad: int, outcome: Outcome) -> list[Task]:
-        """One instance died on one of its sets.  Once that is certain of the instance the next such set needs no second
-        look, and from ``SETS`` deaths on the rest is not asked any more: a death costs more than all other sets.  The
-        second look is at the sets before it too, since it may take what the process kept of those."""
+        """One instance ended the process on one of its sets.
+
+        Once that is certain of an instance, its next such set needs no second look.  After ``SETS`` deaths the other
+        sets are not run: a death costs more than all of them.  The second look includes the sets before it, since the
+        death may need what the process kept of those.
+        """
         root, k = task.root, task.instances[0]
         at = task.sets.index(bad)
         before, after = task.sets[:at], task.sets[at + 1 :]

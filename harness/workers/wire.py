@@ -61,9 +61,11 @@ class Unblamed:
 
 @dataclass(slots=True)
 class JobResult:
-    """outcomes[r][k]: what the backend did with instance k on set r.  unblamed: what no outcome tells.  masked: the
-    instances that passed, of a model that failed and held others which fail alone: whether they fail together was not
-    seen."""
+    """outcomes: outcomes[r][k] is what the backend did with instance k on set r.
+    unblamed: failures that no outcome tells.
+    masked: instances that passed, of a failed model that also held others which fail alone.  Whether those that passed
+        fail together was not seen.
+    """
 
     job: Job
     outcomes: list[list[Outcome]]

@@ -78,7 +78,7 @@ def test_neighbours_make_it_wrong_and_alone_it_is_right(entry: LedgerEntry) -> N
             assert beside.verdict.bad
             assert len(beside.neighbours) > 1
             assert entry.matches(beside, h.info)
-            assert entry.shuns(beside.case, h.info)
+            assert entry.fails_beside_others(beside.case, h.info)
 
 
 def test_a_bad_line_in_the_corpus_is_named(tmp_path) -> None:

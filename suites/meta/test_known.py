@@ -313,7 +313,7 @@ def test_a_condition_that_cannot_be_evaluated_leaves_no_verdict(tmp_path):
     assert led.explain(j, info()) is None
     assert j.verdict is Verdict.UNKNOWN
     assert j.outcome.message == "x.toml: known relu-nan: when: IndexError: tuple index out of range"
-    assert not led.entries[0].foretells(j.case, info()), "and foretells nothing"
+    assert not led.entries[0].predicts(j.case, info()), "and predicts nothing"
 
 
 EVERY = [e for e in load_ledger().entries if e.when is not None and e.instance is not None]

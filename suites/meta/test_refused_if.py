@@ -52,4 +52,4 @@ def test_a_contradictory_table_is_reported(tmp_path: Path, fields: str, words: s
 def test_refused_if_does_not_predict_for_learned_support(tmp_path: Path) -> None:
     """A condition alone would keep instances from each other's models before they are asked."""
     verdict(tmp_path, (1.0,), REFUSAL + '\nwhen = "opset > 1"')
-    assert not load_ledger([tmp_path]).entries[0].foretelling
+    assert not load_ledger([tmp_path]).entries[0].predictive

@@ -88,7 +88,7 @@ def listed(case: Case, ledger: Ledger) -> bool:
     """Is it known that the package's shape inference is wrong about the instance?"""
     key = f"{case.inst.dialect}/{case.inst.op}"
     return any(
-        fnmatchcase(CHECKER.name, b) and fnmatchcase(key, o) and e.shuns(case, CHECKER)
+        fnmatchcase(CHECKER.name, b) and fnmatchcase(key, o) and e.fails_beside_others(case, CHECKER)
         for e in ledger.entries
         for b in e.backends
         for o in e.ops

@@ -41,9 +41,12 @@ def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
 
 
 def special(version: Any, d: Draw, inst: Instance) -> Instance:
-    """The instance with NaN, infinities, zeros of either sign, subnormals and the ends of the type in one of its float
-    operands (``Dialect.special_ends``: or in one of integers that are drawn from all of their type); itself where there
-    is none, or the reference does not take it."""
+    """The instance with special values in one of its float operands: NaN, infinities, zeros of either sign, subnormals
+    and the ends of the type.
+
+    With ``Dialect.special_ends`` it may be an operand of integers that are drawn from all of their type.  Without such
+    an operand, or if the reference rejects the result, the instance is returned as it is.
+    """
     at_ends = version.dialect.special_ends
     held = [(s, k, a) for s, k, a in plain(inst) if a.dtype.kind == "f" and 0 not in a.shape and _may_be_any(a)]
     if at_ends:

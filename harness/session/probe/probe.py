@@ -60,8 +60,10 @@ class Probe(Experiment):
         return sum(map(taken, results))
 
     def _of_kind(self, fits: Callable[[Case], object], n: int = 2) -> tuple[int, int]:
-        """How many instances of a kind are taken, of how many, of ops that are taken otherwise.  One counts as taken if
-        it is with constants for all operands but the first."""
+        """(how many instances of a kind are taken, how many were asked), for ops of which others are taken.
+
+        An instance counts as taken if it is taken with constants for all operands but the first.
+        """
         step, got, of = max(1, len(self.takers) // OPS), 0, 0
         for v in self.takers[::step][:OPS]:
             for c in self.drawn(v, n, fits):

@@ -109,9 +109,11 @@ class Backend:
     asked_paths = False
 
     def paths(self, handle: Any) -> dict[str, Any]:
-        """{output name: what computed it} of a model that has run: a kind such as "delegate", or "kind: detail".  An
-        output that is missing is not told.  ``path_kinds`` lists the kinds: one that never occurs is reported as never
-        tested."""
+        """{output name: what computed it} of a model that has run: a kind such as "delegate", or "kind: detail".
+
+        Nothing is told of an output that is missing here.  ``path_kinds`` lists the kinds; one that never occurs is
+        reported as never tested.
+        """
         return {}
 
     def info(self) -> dict[str, Any]:
