@@ -580,3 +580,11 @@ def test_a_weight_that_must_be_a_constant_is_asked_for_at_run_time() -> None:
     found = [i for i in drawn if i is not None]
     assert found
     assert all(not i.args["weight"].const and any(k != 1 for k in i.attrs["dilations"]) for i in found)
+
+
+@pytest.mark.parametrize(("opset", "valid"), [("ios15", False), ("ios16", True)])
+def test_same_lower_is_no_padding_of_ios15(opset: str, valid: bool) -> None:
+    """The package: "iOS15 version of conv does not support pad_type = `same_lower`"; iOS 16 has the same op version."""
+    version = dialect.versions["mil/conv/ios15"]
+    args = {"x": Arg(F32, (1, 1, 4)), "weight": Arg(F32, (1, 1, 2), const=True)}
+    assert takes(version, Instance("mil", "conv", "ios15", opset, {"pad_type": "same_lower"}, args)) is valid

@@ -75,3 +75,18 @@ def test_a_range_beyond_the_type_is_exact_or_infinite() -> None:
     ):
         got = [np.array(steps, np.uint8), np.array(scale, np.float32), np.array(zero, np.uint8)]
         assert judge_case(case, BackendInfo("any", "1"), [Outcome(Status.VALUE, got)]).verdict is expected
+
+
+def test_a_convolution_over_the_past_may_overflow_beside_an_infinity() -> None:
+    """CausalConvWithState-27: m + m - inf is -inf, or NaN where the first sum has overflowed."""
+    m = HIGHEST["f32"]
+    v = registry.dialect("onnx").versions["onnx/CausalConvWithState/27"]
+    data = {"input": [[[1.0, 1.0, 1.0]]], "weight": [[[m, m, -INF]]], "past_state": [[[0.0, 0.0]]]}
+    args = {k: Arg(BY_NAME["f32"], np.shape(x), values=np.ravel(x).tolist()) for k, x in data.items()}
+    case = fill(v, Instance("onnx", v.op, 27, v.opsets[-1], {"activation": "none"}, args, outs=2))
+    y, state = (e.value for e in case.expected[0])
+    assert y.ravel()[0] == -INF  # of the past, which is 0, nothing overflows
+    for at, expected in ((2, Verdict.AMBIGUOUS), (0, Verdict.MISMATCH)):
+        got = y.copy()
+        got[0, 0, at] = NAN
+        assert judge_case(case, BackendInfo("any", "1"), [Outcome(Status.VALUE, [got, state])]).verdict is expected

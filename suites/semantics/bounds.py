@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
-from harness.declare import underspecified
+from harness.declare import of_result, underspecified
 from harness.tolerance import Context, Tolerance, composed, gamma
 
 Array = np.ndarray
@@ -62,10 +62,10 @@ def axes_of(ctx: Context, rank: int, name: str = "axes") -> tuple[int, ...]:
     return tuple(sorted({int(a) % rank for a in ((axes,) if isinstance(axes, int) else axes)})) if rank else ()
 
 
-def overflows(size: Any) -> Any:
+def overflows(size: Any, result: int | None = None) -> Any:
     """An ``ambiguous`` predicate: ``size(inputs, params)`` is an f64 bound on partial results, of every element of the
-    result or (a number) of them all; integers beyond their type wrap, saturate or trap as an implementation likes,
-    floats beyond it meet infinities in no stated order."""
+    result (of several: of the one with number ``result``) or (a number) of them all; integers beyond their type wrap,
+    saturate or trap as an implementation likes, floats beyond it meet infinities in no stated order."""
 
     def check(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
         arrays = [a for v in inputs.values() if v is not None for a in (v if isinstance(v, list) else [v])]
@@ -74,7 +74,9 @@ def overflows(size: Any) -> Any:
             if kinds <= {"i", "u", "b"}:
                 limit = min(int_range(of(a))[1] for a in arrays if of(a).kind != "b")
                 limit -= limit >> 40 if limit > 2**53 else 0  # which the f64 bound does not tell from what is beyond
-                return _beyond("integer overflow: the op set does not say what comes out", size(inputs, params), limit)
+                return _beyond(
+                    "integer overflow: the op set does not say what comes out", size(inputs, params), limit, result
+                )
             if all(np.isfinite(np.asarray(a, np.float64)).all() for a in arrays if of(a).kind == "f"):
                 return None
             calm = {
@@ -83,15 +85,16 @@ def overflows(size: Any) -> Any:
             }
             top = min(float_max(of(a)) for a in arrays if of(a).kind == "f")
             why = "an infinity among values that overflow in some order"
-            return _beyond(why, size(calm, params), np.nextafter(top, 0.0))
+            return _beyond(why, size(calm, params), np.nextafter(top, 0.0), result)
 
     return check
 
 
-def _beyond(why: str, size: Any, limit: float) -> str | None:
+def _beyond(why: str, size: Any, limit: float, result: int | None) -> str | None:
     if isinstance(size, (int, float)):
         return why if size > limit else None
-    return underspecified(why, ~(np.asarray(size) <= limit))
+    at = ~(np.asarray(size) <= limit)
+    return underspecified(why, at if result is None else of_result(result, at))
 
 
 def tamed(v: Any) -> Any:

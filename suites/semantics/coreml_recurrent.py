@@ -109,7 +109,9 @@ def _run(
         ys.append(steps)
         states += [h, c]
     rows = [ys[0][k].joined(*(d[k] for d in ys[1:]), axis=1) for k in range(t)]
-    y = Running(np.stack([v.value for v in rows]), u, low, np.stack([v.error for v in rows]))
+    empty = np.zeros((0, batch, n * w.shape[0]))
+    values, errors = [np.stack(a) if a else empty for a in ([v.value for v in rows], [v.error for v in rows])]
+    y = Running(values, u, low, errors)
     return [y, *states]
 
 
@@ -123,6 +125,8 @@ def _bound(output: int) -> Object:
         e = out.error
         if e.shape != ctx.wide.shape and e.ndim == 3 and ctx.wide.shape[0] == 1:  # the last step only
             n = e.shape[-1] // (2 if i["w"].shape[0] == 2 else 1)
+            if not e.shape[0]:  # of no steps the state as it was given
+                return np.zeros(ctx.wide.shape) + ctx.ulp
             e = e[-1:] if i["w"].shape[0] == 1 else np.concatenate([e[-1:, :, :n], e[:1, :, n:]], -1)
         return e.reshape(ctx.wide.shape) + ctx.ulp
 

@@ -421,7 +421,9 @@ def just_above_an_element(g: Given) -> list[Near]:
         free |= above.reshape([-1 if k == a % y.ndim else 1 for k in range(y.ndim)])
     nearest = g.attr("mode", "nearest") == "nearest"
     near = _through_double(y, _asked(g, {}, {"X": g["X"]}) if nearest else None)
-    return [Near(y, np.where(free, np.inf, 0), near.other if isinstance(near, Near) else None)]
+    if not isinstance(near, Near):
+        return [Near(y, np.where(free, np.inf, 0))]
+    return [Near(near.value, np.where(free, np.inf, near.within), near.other)]
 
 
 def copied(g: Given) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
+from harness.core.errors import RuleError
 from harness.declare import Build, Call, Checks, Codec, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import fill, ints, need
@@ -34,6 +35,11 @@ class Mode(Map):
 
     def encode(self, value: Any, b: Build) -> None:
         b.attrs[self.name] = self.table[value]
+
+    def decode(self, call: Call) -> Any:
+        if call.opset == "ios15" and call.attr(self.name) == "same_lower":
+            raise RuleError("padding-of-opset", "expected same_lower from ios16 on, as the package has it, got ios15")
+        return super().decode(call)
 
 
 def _dilated(call: Call) -> bool:

@@ -113,8 +113,10 @@ def _turned(draw: Any) -> Any:
 
 
 def _shaped(c: Call, y: np.ndarray, states: list[np.ndarray], sequence: bool, directions: int) -> list[np.ndarray]:
-    """Results as blobs of rank 5."""
-    if not sequence:
+    """Results as blobs of rank 5.  The last output of no steps is the state before them."""
+    if not sequence and not y.shape[0]:
+        y = np.concatenate(states[:: len(states) // directions], -1)[None]
+    elif not sequence:
         n = y.shape[-1] // directions
         y = y[-1:] if directions == 1 else np.concatenate([y[-1:, :, :n], y[:1, :, n:]], -1)
     return [y[..., None, None], *(s[None, :, :, None, None] for s in states)]
