@@ -27,7 +27,7 @@ from harness.declare.interpreter import Unfolded
 from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
-from harness.evidence.nodes import DEFAULT, Nodes, Query
+from harness.evidence.nodes import DEFAULT, Nodes, Query, all_constant, at_run_time
 from harness.ledger.defect_models import overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
@@ -60,10 +60,11 @@ class Attribution:
                 if told is result and found.folded:  # the backend itself may compute constants, too
                     found = self._ask(program, result, info, Query(folds=False))
                     told = self._settle(program, result, found, info)
-                if told is result and found.loads and found.end is None and result.verdict is Verdict.MISMATCH:
+                wrong = result.verdict is Verdict.MISMATCH
+                if told is result and found.loads and found.end is None and wrong:
                     asked = self._ask(program, result, info, Query(loaded=True))
                     told = self._settle(program, result, asked, info)
-                if told is result and found.told and result.verdict is Verdict.MISMATCH:
+                if told is result and found.told and wrong:
                     asked = self._ask(program, result, info, Query(tests=True))
                     told = self._settle(program, result, asked, info) if asked.undefined else told
                 left = None if found.told or found.end is not None else self._left_to(result, info)
@@ -190,7 +191,7 @@ class Attribution:
         nodes.folded |= got is not None
         got = got or self._one(one, info)
         if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
-            got = self._one(Case(one.version, _at_run_time(one.inst), result.case.index), info)
+            got = self._one(Case(one.version, at_run_time(one.inst), result.case.index), info)
         if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
             got = self._one(one, self.handle(info.leaves_to).info)
         if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
@@ -224,7 +225,7 @@ class Attribution:
 
     def _folded(self, inst: Instance, result: Result, info: BackendInfo) -> Result | None:
         """The verdict of the backend that computes constants on a node of a wrong program that has no other operand."""
-        if info.leaves_to is None or result.verdict is not Verdict.MISMATCH or not _constant(inst):
+        if info.leaves_to is None or result.verdict is not Verdict.MISMATCH or not all_constant(inst):
             return None
         case = Case(registry.version_of(inst), inst, result.case.index)
         return self._one(case, self.handle(info.leaves_to).info)
@@ -235,7 +236,7 @@ class Attribution:
             return None
         case = Case(case.version, inst, case.index)
         got = self._one(case, info)
-        if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to and _constant(inst):
+        if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to and all_constant(inst):
             got = self._one(case, self.handle(info.leaves_to).info)
         refused = got is not None and got.outcome.status is not Status.VALUE and got.verdict is not Verdict.UNSUPPORTED
         return got if refused else None
@@ -298,20 +299,6 @@ def _of_type(a: Any, due: Any) -> Any:
     if shape is None or not isinstance(due, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in shape):
         return due
     return np.resize(due, tuple(shape))
-
-
-def _constant(inst: Instance) -> bool:
-    """Are all operands constants?"""
-    return all(x.const for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
-
-
-def _at_run_time(inst: Instance) -> Instance:
-    """The instance with its constants as inputs, as a delegate may want them."""
-    args: dict[str, Any] = {
-        s: [replace(x, const=False) for x in a] if isinstance(a, list) else replace(a, const=False)
-        for s, a in inst.args.items()
-    }
-    return replace(inst, args=args)
 
 
 def _as_node(result: Result, node: Result) -> Result:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.cases.result import Result
+from harness.core.instance import Instance
 from harness.ledger.defect_models import PerNode
 
 
@@ -68,3 +69,17 @@ class Nodes:
         for n, (x, b) in values.items():
             self.scope[n] = self.given[n] = x
             self.off[n] = b
+
+
+def all_constant(inst: Instance) -> bool:
+    """Are all operands constants?"""
+    return all(x.const for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
+
+
+def at_run_time(inst: Instance) -> Instance:
+    """The instance with its constants as inputs, as a delegate may want them."""
+    args: dict[str, Any] = {
+        s: [replace(x, const=False) for x in a] if isinstance(a, list) else replace(a, const=False)
+        for s, a in inst.args.items()
+    }
+    return replace(inst, args=args)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Array, Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics, summed
+from harness.declare import Array, Choice, Context, Flag, Integer, Ints, Numeric, composed, exact, semantics
 
 NORMS = ("forward", "backward", "ortho")
 
@@ -19,20 +19,17 @@ Norm = Literal["backward", "ortho", "forward"]
 def _bound(ctx: Context) -> np.ndarray:
     """(8N + 10) u sum|x|: a product with a matrix whose angles, up to 2 pi N, are rounded"""
     x, p = np.asarray(ctx.inputs["x"]), ctx.params
-    n, total = max(2.0, float(x.size), float(ctx.wide.size)), _total(ctx)
+    n = max(2.0, float(x.size), float(ctx.wide.size))
+    window = ctx.inputs.get("window")
+    total = float(np.abs(x.astype(np.complex128)).sum()) * (
+        1.0 if window is None else float(np.abs(window).max(initial=0))
+    )
     if p.get("norm", "backward") == "ortho":
         total /= np.sqrt(min(x.shape, default=1) or 1)
     return np.maximum((8 * n + 10) * 2.0**-24 * total, 4 * 2.0**-24 * np.abs(ctx.wide)) + 2.0**-126
 
 
-def _total(ctx: Context) -> float:
-    """The sum of |x|, times the highest element of the window."""
-    window = ctx.inputs.get("window")
-    highest = 1.0 if window is None else float(np.abs(window).max(initial=0))
-    return float(np.abs(np.asarray(ctx.inputs["x"]).astype(np.complex128)).sum()) * highest
-
-
-_ERROR = summed(_bound, _total)
+_ERROR = composed(_bound)
 
 
 def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> tuple[list[int], list[int]]:
