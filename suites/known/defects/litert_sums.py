@@ -71,3 +71,20 @@ def steps_shifted_out_of_32_bits(g: Given) -> Outputs:
     steps = np.reshape(np.array([_wrapped(_shifted_first(n, by)) for n in stored], object), due.shape)
     kept = np.clip(steps + out["zero_point"][0], low, high).astype(due.dtype)
     return [np.where(lost, kept, due)] if lost.any() else None
+
+
+def products_shifted_out_of_32_bits(g: Given) -> Outputs:
+    """MUL of stored integers: the product of what each is above its zero point is shifted left in 32 bits, then
+    multiplied.  Right where the shift loses no bit."""
+    (x, q), (y, r) = ((fixed.centred(g[s], p), p) for s in ("lhs", "rhs") for p in [g.inst.tensor(s).quantised])
+    out, due = g.attr("@outputs")[0]["quant"], g.expected[0].value
+    by = q["scale"][0] * r["scale"][0] / out["scale"][0]
+    if by < 1:
+        return None
+    _, shift = (int(v) for v in fixed.multiplier(by))
+    low, high = clamp_range(out, of(due), g.attr("fused_activation_function", "NONE"))
+    products = [int(n) for n in np.broadcast_to(x.astype(np.int64) * y.astype(np.int64), due.shape).ravel()]
+    lost = np.reshape([_wrapped(n << shift) != n << shift for n in products], due.shape)
+    steps = np.reshape(np.array([_wrapped(_shifted_first(n, by)) for n in products], object), due.shape)
+    kept = np.clip(steps + out["zero_point"][0], low, high).astype(due.dtype)
+    return [np.where(lost, kept, due)] if lost.any() else None
