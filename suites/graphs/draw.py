@@ -124,7 +124,7 @@ class Drawing:
         shape = target.shape if target is not None else tuple(d.pick(self.palette) for _ in range(d.int(1, 4)))
         inst = draw_on(v, d.engine, self.opset, self._types(v, slot, dtype), slot, shape, self.palette)
         fixed = v.op in self.kind.shapes_by_data
-        always = constants_of(v)
+        always = constants_of(v) | {inst.attrs.get("@const")}  # the one of two that must be, of mixed types
         slotted = {s: self._operand(inst, s, a, target, fixed or s in always) for s, a in inst.args.items()}
         mine = [n for given in slotted.values() for n in (given if isinstance(given, list) else [given])]
         if self.g.nodes and not fixed and not self.produced.intersection(mine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,25 +13,28 @@ import pytest
 
 from harness.cases.case import Case, draw_case, fill
 from harness.cases.result import Result
-from harness.core.dtypes import F32
+from harness.core.dtypes import F16, F32
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Verdict
-from harness.declare import OpVersion, registry
+from harness.declare import Draw, OpVersion, registry
 from harness.engine.batching import build
 from harness.engine.engine import Engine
 from harness.evidence.attribution import Attribution
 from harness.evidence.budget import Budget
 from harness.evidence.failure import Evidence
 from harness.evidence.minimize import minimize
+from harness.generate.draw_engines import Prng
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import Spec
+from suites.graphs.draw import LARGEST, Discarded, Drawing
+from suites.graphs.pool import Pool
 from suites.meta.runtimes import running
 from suites.programs import operands
 
 VERSIONS = [v for n in ("onnx-graphs", "tflite-graphs", "mil-graphs") for v in registry.dialect(n).versions.values()]
-SMALL, _, LARGE = VERSIONS[:3]
+SMALL, _, BIG = VERSIONS[:3]
 EACH = pytest.mark.parametrize("v", VERSIONS, ids=lambda v: f"{v.dialect.name}/{v.op}")
 PROGRAMS = list(registry.dialect("tflite-programs").versions.values())
 
@@ -167,7 +171,7 @@ def test_a_listed_difference_of_a_node_explains_the_graph(tmp_path: Any) -> None
 
 
 def test_minimising_asks_the_reference_for_each_smaller_graph() -> None:
-    case = next(c for c in drawn(LARGE, 40) if sum(n.op == "Relu" for n in c.inst.attrs["program"].nodes))
+    case = next(c for c in drawn(BIG, 40) if sum(n.op == "Relu" for n in c.inst.attrs["program"].nodes))
 
     def fails(inst: Instance) -> bool:
         return not fill(case.version, inst).problem and any(n.op == "Relu" for n in inst.attrs["program"].nodes)
@@ -252,3 +256,20 @@ def test_a_constant_node_is_asked_of_the_backend_that_folds_it() -> None:
         attribute = Attribution(lambda name: fold if name == fold.name else h, ledger)
         result = next(iter(Engine([h], ledger=ledger, attribute=attribute).judge([case])))
     assert (result.verdict, result.known) == (Verdict.KNOWN, "ct-fold-scatter-along-axis-mode")
+
+
+def test_an_operand_that_must_be_a_constant_is_one() -> None:
+    """MIL's matmul of two element types takes one constant; which it is stands in the instance."""
+    mil, graphs = registry.dialect("mil"), registry.dialect("mil-graphs")
+    only = Pool(mil, "ios17", lambda v: v.op != "matmul")
+    kind, found = replace(graphs.kinds["graph"], types=(F16,), nodes=(3, 3)), 0
+    for seed in range(60):
+        d = Draw(Prng(seed), graphs.versions["mil-graphs/graph/1"], "ios17", {}, {}, 4, False, LARGEST, 0)
+        drawing = Drawing(mil, only, kind, "ios17", d, graphs.node_attrs)
+        with suppress(Discarded):
+            drawing.grow()
+        for node in drawing.g.nodes:
+            if "@const" in node.attrs:
+                found += 1
+                assert node.inputs[node.attrs["@const"]] in drawing.g.consts
+    assert found
