@@ -99,20 +99,21 @@ def _lstm(q: Any, w: Any, acts: Any, steps: Array, y: Array, c: Array, n: int, m
 
     wi, wf, wz, wo = (part(k) for k in ("inputGate", "forgetGate", "blockInput", "outputGate"))
     pi, pf, po = (
-        (weights(getattr(w, f"{k}PeepholeVector"), n) if q.hasPeepholeVectors else 0.0)
+        (weights(getattr(w, f"{k}PeepholeVector"), n) if q.hasPeepholeVectors else None)
         for k in ("inputGate", "forgetGate", "outputGate")
     )
     limit, out = q.cellClipThreshold or 50.0, []
 
-    def into(gate: Any, v: Array, more: Any = 0.0) -> Array:
-        return _clip(v @ gate[0].T + y @ gate[1].T + more + gate[2])
+    def into(gate: Any, v: Array, peephole: Any = None) -> Array:
+        seen = 0.0 if peephole is None else peephole * c  # without peepholes an infinite cell adds nothing
+        return _clip(v @ gate[0].T + y @ gate[1].T + seen + gate[2])
 
     for v in steps:
-        i = _activate(f, into(wi, v, pi * c))
-        keep = 1 - i if q.coupledInputAndForgetGate else _activate(f, into(wf, v, pf * c))
+        i = _activate(f, into(wi, v, pi))
+        keep = 1 - i if q.coupledInputAndForgetGate else _activate(f, into(wf, v, pf))
         z = _activate(g, into(wz, v))
         c = np.minimum(np.maximum(c * keep + i * z, -limit), limit)
-        o = _activate(f, into(wo, v, po * c))
+        o = _activate(f, into(wo, v, po))
         y = _activate(h, c) * o
         out.append(y)
     return np.array(out), y, c
