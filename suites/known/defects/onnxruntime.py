@@ -152,6 +152,7 @@ def _recurrent(g: Given, acts: list[tuple[str, float, float]], off: np.random.Ge
 
     def act(k: int, v: np.ndarray, limit: float = np.inf) -> np.ndarray:
         name, a, b = acts[k]
+        v = np.where(np.abs(v) > np.finfo(np.float32).max, np.copysign(np.inf, v), v)  # sums are kept in f32
         v = np.clip(v, -limit, limit)
         error = 4e-7 * off.choice((-1, -0.5, 0.5, 1), v.shape) if isinstance(off, np.random.Generator) else off
         error = error if name in _STEPWISE else 0.0
