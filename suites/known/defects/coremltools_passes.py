@@ -50,13 +50,15 @@ _NEARLY = {"float16": 6e-8, "float32": 1e-12}
 
 
 def duplicates_removed(g: Given) -> Outputs:
-    """A constant is the first one of its type and shape that is nearly the same; the second op that holds weights has
-    the operands of the first."""
+    """A constant is the first one of its type and shape that is nearly the same; other ops that hold weights have the
+    operands of the first of their kind."""
 
     def edit(p: Graph) -> Any:
         makers = [n for n in p.nodes if n.op.startswith("constexpr")]
         if makers:
-            makers[1].inputs = dict(makers[0].inputs)
+            for n in makers[1:]:
+                if n.op == makers[0].op:
+                    n.inputs = dict(makers[0].inputs)
             return None
         met: dict[str, np.ndarray] = {}
         for node in p.nodes:
