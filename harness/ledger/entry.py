@@ -34,7 +34,7 @@ REFUSALS = {Verdict.WRONGLY_REJECTED.value, Verdict.CRASHED.value, Verdict.TIMED
 
 @dataclass
 class LedgerEntry:
-    """One table of a file; ``harness.ledger.tables`` lists the fields.
+    """One table of a file; ``docs/known-differences.md`` lists the fields.
 
     hits: number of verdicts that it explains.
     own: it stands in a user's list (``harness.ledger.own``).

@@ -1,6 +1,6 @@
 """Known differences and the ambiguity ledger, matched against outcomes.
 
-``harness.ledger.tables`` lists the fields of an entry.  Entries match outcomes, not tests.  If a run replays the
+``docs/known-differences.md`` lists the fields of an entry.  Entries match outcomes, not tests.  If a run replays the
 instance of an entry and the entry matches nothing in the run, the run reports it, so that the list shrinks.
 """
 

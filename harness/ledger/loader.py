@@ -7,7 +7,7 @@ A folder ``known`` next to the dialects holds
 * next to each file its minimal instances, ``*.jsonl``,
 * the folder ``defects`` with the functions that ``defect_model`` names.
 
-``harness.ledger.tables`` lists the fields of an entry.
+``docs/known-differences.md`` lists the fields of an entry.
 """
 
 from __future__ import annotations

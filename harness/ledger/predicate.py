@@ -1,6 +1,6 @@
 """The conditions of known differences and ambiguities: expressions over an instance and its verdict, and nothing else.
 
-``harness.ledger.facts`` defines the names, and ``harness.ledger.tables`` describes them.
+``harness.ledger.facts`` defines the names, and ``docs/known-differences.md`` describes them.
 """
 
 from __future__ import annotations
