@@ -263,7 +263,7 @@ def _longer(version: OpVersion, s: OpSchema, name: str, more: list[int], d: Draw
     """None where the list is left out or ignored, draw after draw."""
     for _ in range(8):
         inst = version.draw(d.engine)
-        if inst.attrs.get(name) and name not in ignored.unused(s, inst):
+        if inst.attrs.get(name) and name not in ignored.unused(s, inst) and layers.chosen(s, inst.attrs, name):
             return _marked(inst, name, [*inst.attrs[name], *more])
     return None
 

@@ -187,10 +187,17 @@ def lengths(s: OpSchema) -> dict[str, int]:
     return {n: k for n, k in _LENGTHS.get(s.extra["layer"], {}).items() if n in s.attrs and (s.op, n) not in _IGNORED}
 
 
+def chosen(s: OpSchema, attrs: dict[str, Any], name: str) -> bool:
+    """Is a parameter that of the chosen member of its oneof, or of none?  A model has no others."""
+    member = name.partition(".")[0]
+    choice = _choices(s.extra["message"]).get(member)
+    return choice not in attrs or attrs[choice] == member
+
+
 def check_lists(s: OpSchema, attrs: dict[str, Any]) -> None:
     """Raises RuleError "list-length:<parameter>"; a list without entries is one that is left out."""
     for name, n in lengths(s).items():
-        if attrs.get(name) and len(attrs[name]) != n:
+        if attrs.get(name) and chosen(s, attrs, name) and len(attrs[name]) != n:
             raise RuleError(f"list-length:{name}", f"{list(attrs[name])}, {s.op} states {n}")
 
 

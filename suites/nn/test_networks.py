@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.core.errors import FormatError, RuleError, Unsupported, UsageError
-from suites.nn import dialect, run_model, weights, wire
+from suites.nn import dialect, layers, run_model, schemas, weights, wire
 
 
 def feature(name: str, shape: Any, kind: Any = "FLOAT32") -> dict[str, Any]:
@@ -239,6 +240,14 @@ def test_what_a_layer_of_a_network_may_not_say() -> None:
         run("bias", (2, 2), shape=[1], bias={"floatValue": [1.0]})
     with pytest.raises(RuleError, match="nOutputs-agrees"):
         run("split", (2, 2, 2), nOutputs=2)
+
+
+@pytest.mark.parametrize(("choice", "refused"), [("includeLastPixel", True), ("same", False)])
+def test_a_list_of_a_member_that_is_not_chosen_is_in_no_model(choice: str, refused: bool) -> None:
+    s = next(s for s in schemas.schemas() if s.op == "pooling.MAX")
+    attrs = {"PoolingPaddingType": choice, "includeLastPixel.paddingAmounts": [0, 0, 1]}
+    with pytest.raises(RuleError) if refused else nullcontext():
+        layers.check_lists(s, attrs)
 
 
 def test_a_network_made_by_the_official_builder(tmp_path: Path) -> None:
