@@ -94,7 +94,7 @@ def known(v: Any) -> None:
 
 def known_files(args: argparse.Namespace) -> list[Path]:
     """The files of the user's own lists: those that are given, those of his project and of installed packages."""
-    from harness.ledger.own import own_files
+    from harness.ledger.loader import own_files
 
     return own_files(args.known)
 

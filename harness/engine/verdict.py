@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.compare import judge, look
+from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, gathered, may_be, open_at
@@ -78,9 +81,41 @@ def judge_case(
             return _failed(worst, case.problem)
         if why is not None:
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, str(why)
-        elif ledger is not None:
-            ledger.explain(worst, info)
+        elif ledger is not None and ledger.explain(worst, info) is None and worst.verdict is Verdict.MISMATCH:
+            _explain_in_parts(case, info, worst, ledger)
     return worst
+
+
+def _explain_in_parts(case: Case, info: BackendInfo, wrong: Result, ledger: Ledger) -> None:
+    """Two listed differences in one answer.  Each has to explain its part as if the other part were right."""
+    row = (case.expected or [[]])[wrong.draw if wrong.draw < len(case.expected or ()) else 0]
+    outputs = wrong.outcome.outputs or ()
+    try:
+        for entry, masks in ledger.shares(wrong, info):
+            if len(row) != len(outputs):
+                return
+            own, rest = (
+                _one(case, info, replace(wrong.outcome, outputs=_set_right(row, outputs, masks, whose)), wrong.draw)
+                for whose in (False, True)
+            )
+            both_wrong = own.verdict is rest.verdict is Verdict.MISMATCH
+            if both_wrong and entry.matches(own, info) and ledger.explain(rest, info) is not None:
+                ledger.met(entry.id)
+                wrong.verdict, wrong.known = Verdict.KNOWN, entry.id
+                return
+    except FormatError as error:
+        _failed(wrong, str(error))
+
+
+def _set_right(row: Sequence[Expected], outputs: Sequence[Any], masks: Sequence[Any], at: bool) -> list[Any]:
+    """Outputs with the elements as they are expected where a mask says ``at``."""
+    out: list[Any] = []
+    for e, a, m in zip(row, outputs, masks):
+        if isinstance(m, bool):
+            out.append(e.value if m is at else a)
+        else:
+            out.append(np.where(m == at, e.value, a).astype(e.value.dtype))
+    return out
 
 
 def _failed(result: Result, problem: str) -> Result:

@@ -34,7 +34,7 @@ from harness.cases.case import Case
 from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.compare import judge
-from harness.core.dtypes import BY_NAME
+from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import FormatError, UsageError
 from harness.core.instance import SKIPPED, Instance
 from harness.core.outcome import TypeOnly, Verdict
@@ -147,7 +147,7 @@ def overwritten(inst: Instance, arrays: Mapping[str, Any], over: Mapping[str, np
     return program
 
 
-def _told(told: Model, g: Given) -> Sequence[Any] | None:
+def outputs_told(told: Model, g: Given) -> Sequence[Any] | None:
     """What a model says of the outputs; of a program that it looks into, what the reference makes of its nodes."""
     said = told(g)
     if not isinstance(said, PerNode):
@@ -174,7 +174,7 @@ def explains(told: Model, result: Result, info: BackendInfo) -> bool:
     """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
     given, got = Given(result.case, result.draw), result.outcome.outputs
     with quiet:
-        outputs = _told(told, given)
+        outputs = outputs_told(told, given)
     if outputs is None or got is None:
         return False
     if len(outputs) != len(given.expected):
@@ -225,61 +225,14 @@ def room(told: Model, result: Result) -> list[Any]:
     """How far each output of a defect's model may be off, an array; None where it says nothing of that."""
     given = Given(result.case, result.draw)
     with quiet:
-        outputs = _told(told, given) or [None] * len(given.expected)
+        outputs = outputs_told(told, given) or [None] * len(given.expected)
     return [np.broadcast_to(x.within, np.shape(x.value)) if isinstance(x, Near) else None for x in outputs]
 
 
 def tested(told: Model, result: Result) -> bool:
     """Does a defect's model only test an output?"""
     with quiet:
-        return any(isinstance(x, Such) for x in _told(told, Given(result.case, result.draw)) or ())
-
-
-def reproduces(told: Model, case: Case, outputs: Sequence[Any]) -> bool:
-    """Does the model of a defect give these outputs of the first run bit for bit?  An element for which it allows an
-    error, or which the type does not hold, has to be right; an output of which a test alone tells never counts."""
-    given = Given(case, 0)
-    with quiet:
-        try:
-            said = _told(told, given)
-        except Exception:  # ``explains`` tells of a model that fails
-            return False
-        return (
-            said is not None
-            and len(said) == len(outputs) == len(given.expected)
-            and all(_exactly(x, a, e) for x, a, e in zip(said, outputs, given.expected, strict=True))
-        )
-
-
-def _exactly(told: Any, a: Any, e: Expected) -> bool:
-    if told is NOTHING:
-        return a is None
-    if isinstance(told, (Such, Turned)):
-        return False
-    due = e.value
-    value = due if told is None else told.value if isinstance(told, (Expected, Near)) else told
-    if not isinstance(a, np.ndarray) or not isinstance(due, np.ndarray):
-        return False
-    value = np.asarray(value)
-    if a.shape != value.shape:
-        return False
-    if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
-        return bool(np.all(a == value))
-    held = value.astype(a.dtype)
-    exact = (held.astype(value.dtype) == value) | ((value != value) & (held != held))
-    if isinstance(told, Near):
-        exact &= np.asarray(told.within) == 0
-    right = _same_bits(a, due) if a.shape == due.shape and a.dtype == due.dtype else np.zeros(a.shape, bool)
-    return bool(np.all(np.where(exact, _same_bits(a, held), right)))
-
-
-def _same_bits(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Where two arrays of one type are the same; NaN is NaN."""
-    if x.dtype.kind == "c":
-        return _same_bits(x.real, y.real) & _same_bits(x.imag, y.imag)
-    kind = f"u{x.dtype.itemsize}"
-    bits = [np.ascontiguousarray(v).view(kind).reshape(v.shape) for v in (x, y)]
-    return np.asarray((bits[0] == bits[1]) | ((x != x) & (y != y)))
+        return any(isinstance(x, Such) for x in outputs_told(told, Given(result.case, result.draw)) or ())
 
 
 def _settled(e: Expected, a: Any, case: Case, i: int, run: int, result: Result | None) -> tuple[Expected, Any]:
@@ -319,19 +272,47 @@ def _open(case: Case, e: Expected, a: Any, i: int, run: int) -> Any:
 
 def _same(told: Any, a: Any, e: Expected, right: Any) -> bool:
     """Is it the array that was told of, where it is not right?  It has the type that is expected."""
+    at = _at(told, a, e)
+    return at is not None and bool(np.all(at | right))
+
+
+def _at(told: Any, a: Any, e: Expected) -> Any:
+    """Mask of the elements that are those of the array that was told of; None where type or shape are not."""
     value, within = (told.value, told.within) if isinstance(told, Near) else (told, 0.0)
     value = np.asarray(value)
     if type(a) is not np.ndarray or a.shape != value.shape or (a.dtype != e.value.dtype and a.dtype.kind not in "OSU"):
-        return False
-    free = right | (np.asarray(within) == np.inf)
+        return None
+    free: Any = np.asarray(within) == np.inf
     if isinstance(told, Near) and told.other is not None:
         other = np.asarray(told.other, a.dtype)
         free = free | (a == other) | ((a != a) & (other != other))
     if a.dtype.kind in "OSU" or value.dtype.kind in "OSU":
-        return bool(np.all((a == value) | free))
+        return (a == value) | free
     if a.dtype.kind in "iub" and value.dtype.kind in "iub":
-        return bool(np.all((np.abs(a.astype(object) - value.astype(object)) <= within) | free))
+        return (np.abs(a.astype(object) - value.astype(object)) <= within) | free
     wide = np.complex128 if value.dtype.kind == "c" else np.float64
     x, y = a.astype(wide), value.astype(wide)
     with quiet:
-        return bool(np.all((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | free))
+        return (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= within) | free
+
+
+def share(told: Model, result: Result, finite: bool) -> list[Any] | None:
+    """Of a wrong answer, the part that is what the model of a defect says: of each output a mask, True for all of it,
+    or False.  None where the model says nothing of single elements.  finite: leave out what is not finite, or should
+    not be."""
+    given, got = Given(result.case, result.draw), result.outcome.outputs or ()
+    with quiet:
+        outputs = outputs_told(told, given)
+        if outputs is None or len(outputs) != len(got) or len(got) != len(given.expected):
+            return None
+        masks: list[Any] = []
+        for e, x, a in zip(given.expected, outputs, got):
+            if isinstance(x, (Such, Turned)):
+                return None
+            if isinstance(x, Expected):
+                x = Near(x.value, x.error.bound(x.context()))
+            at = None if x is None or x is NOTHING or type(e.value) is not np.ndarray else _at(x, a, e)
+            if at is not None and finite and of(a).kind == "f":
+                at = at & np.isfinite(a.astype(np.float64)) & np.isfinite(e.value.astype(np.float64))
+            masks.append(a is None if x is NOTHING else False if at is None or at.shape != e.value.shape else at)
+    return masks

@@ -18,7 +18,7 @@ from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
-from harness.ledger.defect_models import Model, PerNode, explains, room, tested
+from harness.ledger.defect_models import Model, PerNode, explains, room, share, tested
 from harness.ledger.facts import OUTCOME, Facts
 from harness.ledger.predicate import PLAIN, Condition
 from harness.ledger.releases import Range, within
@@ -37,7 +37,7 @@ class LedgerEntry:
     """One table of a file; ``docs/known-differences.md`` lists the fields.
 
     hits: number of verdicts that it explains.
-    own: it stands in a user's list (``harness.ledger.own``).
+    own: it stands in a user's list (``harness.ledger.loader``).
     drawn: of an entry without an instance, how many instances of a run it describes.
     """
 
@@ -156,6 +156,19 @@ class LedgerEntry:
             if isinstance(said, PerNode):
                 yield said
 
+    def shares(self, result: Result) -> Iterator[list[Any]]:
+        """Which parts of a wrong answer its models say (``harness.ledger.defect_models.share``).  Raises FormatError,
+        naming the entry, where one fails on an instance for which its condition holds."""
+        for told in self.defect_model:
+            try:
+                masks = share(told, result, bool(self.kinds) and "nan" not in self.kinds)
+            except Exception as e:
+                if self.of_outcome:
+                    continue  # nobody has asked yet whether its condition holds
+                raise FormatError(f"{self.source}: {self.id}: defect_model: {type(e).__name__}: {e}") from None
+            if masks is not None and any(np.any(m) for m in masks):
+                yield masks
+
     def _given(self, result: Result, info: BackendInfo) -> bool:
         """Is the answer what one of the models of the defect says?  Draws that are pooled over a run are no single
         answer that a model could tell.  Raises FormatError, naming the entry, where a model fails."""
@@ -243,7 +256,7 @@ class LedgerEntry:
             and (self.about(info) or self.of_loading(info))
             and any(fnmatchcase(f"{case.inst.dialect}/{case.inst.op}", o) for o in self.ops)
             and self._fits(case, info)
-            and self._told(case)
+            and (self.of_outcome or self._told(case))
         )
 
     @cached_property

@@ -123,6 +123,13 @@ class Ledger:
                 return e
         return None
 
+    def shares(self, result: Result, info: BackendInfo) -> Iterator[tuple[LedgerEntry, list[Any]]]:
+        """The known differences that may explain a part of a wrong answer, and which part: of each output a mask, True
+        for all of it, or False.  Raises FormatError, naming the entry, where a model fails."""
+        for e in self._candidates(result.case.inst.dialect, result.case.inst.op, info):
+            if e.kind_of == "known" and e.of_answers and e.defect_model and e.describes(result.case, info):
+                yield from ((e, masks) for masks in e.shares(result))
+
     def per_node(self, result: Result, info: BackendInfo) -> Iterator[tuple[LedgerEntry, PerNode]]:
         """The known differences that may speak of a wrong program, and what each says of its nodes.  Raises
         FormatError."""

@@ -24,8 +24,7 @@ from harness.engine.run_records import RunTotals, end
 from harness.evidence.attribution import Attribution
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
-from harness.ledger.loader import load_ledger
-from harness.ledger.own import own_entries, own_files
+from harness.ledger.loader import load_ledger, own_entries, own_files
 from harness.session.record_writer import RecordWriter, in_use, read
 from harness.session.session import header
 from harness.workers.info import BackendInfo

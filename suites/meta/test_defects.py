@@ -8,8 +8,9 @@ import pytest
 
 from harness.cases.case import Case, fill
 from harness.cases.given import Given
+from harness.core.dtypes import F32, I64
 from harness.core.errors import FormatError
-from harness.core.instance import Instance
+from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import registry
@@ -285,3 +286,81 @@ def test_a_name_belongs_to_one_file(tmp_path):
     (tmp_path / "defects" / "other.py").write_text("import numpy as np\n" + HALF)
     with pytest.raises(FormatError, match="told is the name of a model in another file already"):
         verdict(tmp_path, 'defect_model = "told"', [0, 0, 0, 0], HALF)
+
+
+TWO = """
+[[known]]
+id = "half"
+backend = "toy"
+op = "onnx/*"
+kind = ["value", "nan"]
+defect_model = "told"
+reason = "as the test says"
+clause = "as the test says"
+
+[[known]]
+id = "lost"
+backend = "toy"
+op = "onnx/*"
+when = "all(e != e and a == 0 for e, a in wrong_pairs)"
+reason = "as the test says"
+clause = "as the test says"
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ([1, -2, -4, np.nan], {"half": 1}),
+        ([1, -1, -2, 0], {"lost": 1}),
+        ([1, -2, -4, 0], {"half": 1, "lost": 1}),
+        ([1, -2, -2, 0], {"half": 1, "lost": 1}),
+        ([1, -2, -4, 7], {}),
+        ([1, -7, -4, 0], {}),
+        ([7, -2, -4, 0], {}),
+    ],
+)
+def test_two_listed_differences_in_one_answer(tmp_path, answer, found):
+    """Each explains its elements as if the others were right; what neither explains is a mismatch."""
+    (tmp_path / "x.toml").write_text(TWO)
+    (tmp_path / "defects").mkdir()
+    (tmp_path / "defects" / "toy.py").write_text("import numpy as np\n" + HALF)
+    ledger = load_ledger([tmp_path])
+    judged = judge_case(case(), BackendInfo("toy"), [Outcome(Status.VALUE, [np.asarray(answer, np.float32)])], ledger)
+    assert judged.verdict is (Verdict.KNOWN if found else Verdict.MISMATCH)
+    assert judged.known in ([*found] or [None])
+    assert ledger.counts() == found
+
+
+PAIR = """
+[[known]]
+id = "{}"
+backend = "toy"
+op = "onnx/*"
+defect_model = "{}"
+reason = "as the test says"
+clause = "as the test says"
+"""
+
+
+def test_two_outputs_of_which_each_is_a_listed_difference(tmp_path):
+    (tmp_path / "x.toml").write_text(PAIR.format("first", "zeros") + PAIR.format("second", "nothing"))
+    (tmp_path / "defects").mkdir()
+    (tmp_path / "defects" / "toy.py").write_text(
+        "from harness.ledger.defect_models import NOTHING\n"
+        "def zeros(g):\n    return [g.expected[0].value * 0, None]\n"
+        "def nothing(g):\n    return [None, NOTHING]\n"
+    )
+    inst = Instance("onnx", "TopK", 11, 17, {}, {"X": Arg(F32, (3,)), "K": Arg(I64, (1,))}, 2)
+    c = Case(registry.version_of(inst), inst, 0)
+    c._draws = [{"X": np.array([3, 1, 2], np.float32), "K": np.array([2])}]
+    ledger = load_ledger([tmp_path])
+
+    def found(*outputs):
+        return judge_case(c, BackendInfo("toy"), [Outcome(Status.VALUE, list(outputs))], ledger).verdict
+
+    zeros, right = np.zeros(2, np.float32), np.array([0, 2])
+    assert found(zeros, right) is Verdict.KNOWN
+    assert found(zeros, None) is Verdict.KNOWN
+    assert found(zeros + 1, None) is Verdict.MISMATCH
+    assert found(zeros, right[::-1]) is Verdict.MISMATCH

@@ -8,7 +8,8 @@ import pytest
 from harness.cases.case import Case
 from harness.core.instance import Instance
 from harness.declare import registry
-from harness.ledger.defect_models import NOTHING, Near, Such, reproduces
+from harness.ledger.defect_models import NOTHING, Near, Such
+from harness.ledger.exact_answers import reproduces
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.mutation.sensitivity import Sight, measure
