@@ -19,6 +19,21 @@ Outputs = list[Any] | None
 
 def powers_for_squares(g: Given) -> Outputs:
     """A Pow of which one operand is constant is the square of the other one."""
+    program = _squared(g)
+    return None if program is None else g.reevaluate({"program": program})
+
+
+def powers_for_squares_of_means_kept(g: Given) -> Outputs:
+    """The same, and a mean whose axis goes keeps it."""
+    program = _squared(g)
+    means = [] if program is None else [n for n in program.nodes if n.op == "ReduceMean"]
+    for node in means:
+        node.attrs["keepdims"] = 1
+    return g.reevaluate({"program": program}) if means else None
+
+
+def _squared(g: Given) -> Graph | None:
+    """The program with squares in place of powers; None where it has no such power."""
     program, found = deepcopy(g.attr("program")), False
     folded = _folded(g, program)
     for node in program.nodes:
@@ -30,7 +45,7 @@ def powers_for_squares(g: Given) -> Outputs:
             node.inputs["X"] = node.inputs["Y"]
         node.inputs["Y"], found = f"{node.outputs[0]}_two", True
         program.consts[str(node.inputs["Y"])] = np.full_like(held, 2)
-    return g.reevaluate({"program": program}) if found else None
+    return program if found else None
 
 
 def axes_in_front_lost(g: Given) -> Outputs:

@@ -264,6 +264,35 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
     return _near(g.reevaluate({"program": program})) if found else None
 
 
+def batchnorm_in_the_columns(g: Given) -> Outputs:
+    """A BatchNormalization behind a product is merged into the columns of its second factor, which may overflow."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for k, node in enumerate(list(program.nodes)):
+        if node.op != "BatchNormalization":
+            continue
+        product = _maker(program, node.value("X"))
+        while product is not None and product.op in ("Reshape", "Transpose"):
+            product = _maker(program, product.value("data"))
+        names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
+        scale, shift, mean, var = (scope[node.value(s)] for s in names)
+        w = None if product is None or product.op != "MatMul" else scope[product.value("B")]
+        if product is None or w is None or w.shape[-1:] != scale.shape:
+            continue
+        with np.errstate(all="ignore"):
+            by = scale / np.sqrt(var + w.dtype.type(node.attrs.get("epsilon", 1e-5)))
+            merged, added = w * by, -mean * by + shift
+        if np.isfinite(merged).all():
+            continue
+        weights, bias = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
+        rank = scope[node.value("X")].ndim
+        program.consts |= {weights: merged, bias: added.reshape(-1, *[1] * (rank - 2))}
+        product.inputs = {**product.inputs, "B": weights}
+        program.nodes[k] = Node("Add", {"A": node.value("X"), "B": bias}, node.outputs[:1], {})
+        found = True
+    return _near(g.reevaluate({"program": program})) if found else None
+
+
 def bias_of_the_product_s_scale(g: Given) -> Outputs:
     """A quantised bias has the scale of the product, whatever its own is."""
     program, found = deepcopy(g.attr("program")), False
