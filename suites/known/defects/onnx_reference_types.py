@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.given import Given
-from harness.core.dtypes import of
+from harness.core.dtypes import of, smallest_normal
 from harness.ledger.defect_models import Near, Turned
 
 Outputs = list[Any] | None
@@ -116,13 +116,14 @@ def dropped_in_another_type(g: Given) -> Outputs:
     x, ratio = g["data"], g["ratio"]
     factor = 1.0 / (1.0 - float(ratio))
     narrow = min(of(x).frac or 0, of(ratio).frac or 0)
+    least = smallest_normal(of(x)) * 2.0 ** -(of(x).frac or 0)  # a subnormal number is rounded to a multiple of it
 
     def due(a: Any) -> Any:
         wide = a.astype(np.float64)
         full = x.astype(np.float64) * factor
         if a.shape != x.shape or (a.dtype == x.dtype and narrow == of(x).frac):
             raise ValueError("the type that is due")
-        near = np.abs(wide - full) <= 2.0 ** (2 - narrow) * np.abs(full)
+        near = np.abs(wide - full) <= 2.0 ** (2 - narrow) * np.abs(full) + least
         lost = np.isinf(full) & np.isnan(wide)  # 0 * inf, where it is dropped
         if not np.all((wide == 0) | near | np.isnan(full) | np.isinf(wide) | lost):
             raise ValueError("another value")
