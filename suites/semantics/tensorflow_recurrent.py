@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.tolerance import Context
+from harness.core.dtypes import float_max
+from harness.tolerance import Context, gamma
 
 Array = np.ndarray
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -125,6 +126,26 @@ def svdf(
     y = now * met.sum(-1) + (times[:, : times.shape[1] - met.shape[1]] * 0.0).sum(-1)  # NaN where one is not finite
     y = y.reshape(x.shape[0], len(features) // rank, rank).sum(-1)
     return ACTIVATIONS[activation](y if bias is None else y + bias)
+
+
+def svdf_bound(ctx: Context) -> Array:
+    """what the activation makes of gamma(inputs + memory + rank + 4) times the sum of all |terms|, + 32 ulp of
+    max(|h|, 1); any value where a partial sum may be beyond the type"""
+    x, features, times, b = (ctx.inputs.get(k) for k in ("x", "features", "times", "b"))
+    rank, activation, calls = ctx.params["rank"], ctx.params["activation"], ctx.params.get("calls", 1)
+
+    def size(v: Array) -> Array:
+        return np.where(np.isfinite(v), np.abs(v), 0.0)
+
+    with np.errstate(all="ignore"):
+        plain = svdf(x, features, times, b, rank, "NONE", calls)
+        most = svdf(size(x), size(features), size(times), None if b is None else size(b), rank, "NONE", calls)
+        off = gamma(x.shape[-1] + times.shape[-1] + rank + 4, ctx.acc_u) * most
+        off = np.where(most > float_max(ctx.acc), np.inf, off)
+        act = ACTIVATIONS[activation]
+        moved = np.maximum(np.abs(act(plain + off) - ctx.wide), np.abs(act(plain - off) - ctx.wide))
+        moved = np.where(np.isinf(off), np.inf, np.where(np.isfinite(plain), moved, 0.0))
+    return moved + 32 * ctx.u * np.maximum(np.abs(ctx.wide), 1.0)
 
 
 def recurrent_bound(ctx: Context) -> Array:

@@ -7,7 +7,7 @@ from typing import Any as Object
 import numpy as np
 
 from harness.declare import Float, Opaque, composed, semantics
-from suites.semantics.tensorflow_recurrent import GATES, Array, lstm, recurrent_bound, rnn, svdf
+from suites.semantics.tensorflow_recurrent import GATES, Array, lstm, recurrent_bound, rnn, svdf, svdf_bound
 
 _BOUND = composed(recurrent_bound)
 
@@ -93,7 +93,7 @@ def run_cell(
     return y
 
 
-@semantics(error=_BOUND, source="TFLite SVDF (feature and time weights of a rank decomposition)")
+@semantics(error=composed(svdf_bound), source="TFLite SVDF (feature and time weights of a rank decomposition)")
 def svdf_step(
     x: Float[Array, "n i"],
     features: Float[Array, "f i"],
