@@ -57,7 +57,7 @@ def cell(v: dict[str, Object], prefix: str = "") -> dict[str, Object]:
             ("n", f"{g}_layer_norm_coefficients"),
         ):
             a = v.get(prefix + name)
-            out[f"{key}_{g}"] = None if a is None else np.asarray(a, np.float64)
+            out[f"{key}_{g}"] = None if a is None else np.asanyarray(a, np.float64)
         a = v.get(f"{prefix}aux_input_to_{g}_weights")
         out[f"aux_w_{g}"] = None if a is None else np.asarray(a, np.float64)
     for key, name in (("proj", "projection_weights"), ("proj_bias", "projection_bias")):

@@ -3,6 +3,7 @@ otherwise through what they read."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from harness.core.dtypes import I8, I16, int_range
 from harness.ledger.defect_models import Near, Such
 from suites.semantics.quantised.fixed import away, centred, real
 from suites.semantics.quantised.output import finish
-from suites.semantics.tensorflow_recurrent import ACTIVATIONS, newest
+from suites.semantics.tensorflow_recurrent import ACTIVATIONS, GATES, newest
 
 Outputs = list[Any] | None
 _HIGHEST = float(np.finfo(np.float32).max)
@@ -131,3 +132,40 @@ def filters_summed_in_32_bits(g: Given) -> Outputs:
     edge = np.abs(wrapped + 0.5) > 2.0**31 - 1 - off
     given = finish(wrapped * ratio + out["zero_point"][0], out, I8)
     return [Near(given, np.where(edge & (off > 0), np.inf, 1 + np.ceil(off * ratio)))]
+
+
+class _Clamped(np.ndarray):
+    """A matrix whose products with others are clamped to the range of finite floats, and then added to a bias."""
+
+    bias: Any
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.bias = getattr(other, "bias", 0.0)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kw: Any) -> Any:
+        out = getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, _Clamped) else x for x in inputs), **kw)
+        biases = [x.bias for x in inputs if isinstance(x, _Clamped)]
+        return np.clip(out, -_HIGHEST, _HIGHEST) + biases[0] if ufunc is np.matmul else out
+
+
+def products_clamped(g: Given) -> Outputs:
+    """LSTM of floats: each product of a matrix is clamped to the range of finite floats; the first one is added to the
+    bias, then the next one to that."""
+    inputs = dict(g.call.inputs)
+    for k, v in g.call.inputs.items():
+        if k.endswith("_weights") and v is not None and v.ndim == 2:
+            inputs[k] = v.astype(np.float64).view(_Clamped)
+    if any("layer_norm" in k and v is not None for k, v in inputs.items()):
+        return None
+    for prefix in ("", "fw_", "bw_"):
+        for gate in GATES:
+            w, name = inputs.get(f"{prefix}input_to_{gate}_weights"), f"{prefix}{gate}_gate_bias"
+            name = f"{prefix}cell_bias" if gate == "cell" else name
+            if w is not None and inputs.get(name) is not None:
+                w.bias, inputs[name] = inputs[name].astype(np.float64), np.zeros_like(inputs[name])
+    evaluation, call = g.case.version.entry.evaluation, copy(g.call)
+    if evaluation is None:
+        return None
+    call.inputs = inputs
+    made = evaluation.fn(call)
+    return [Near(np.asarray(y), 1e-5 * np.maximum(1, np.nan_to_num(np.abs(y), posinf=0))) for y in made]
