@@ -36,7 +36,8 @@ LEFT_ALONE = {
 
 
 def drawn(v: OpVersion, count: int, opset: int = 17) -> list[Instance]:
-    return [v.draw(Prng(case_seed(9, v.key, i)), opset) for i in range(count)]
+    """At this opset, or the first one that the programs have."""
+    return [v.draw(Prng(case_seed(9, v.key, i)), max(opset, v.opsets[0])) for i in range(count)]
 
 
 def models(v: OpVersion, count: int) -> list[tuple[Instance, bytes, dict[str, Any]]]:

@@ -77,6 +77,19 @@ def equal_constants_are_one(g: Given) -> Outputs:
     return g.reevaluate({"program": program}) if found else None
 
 
+def axes_of_a_numerator_lost(g: Given) -> Outputs:
+    """A constant numerator of one element is a scalar."""
+    program, found = deepcopy(g.attr("program")), False
+    folded = _folded(g, program)
+    for node in program.nodes:
+        value = folded.get(str(node.inputs["A"])) if node.op == "Div" else None
+        if value is not None and value.ndim and value.size == 1:
+            node.inputs["A"] = f"{node.outputs[0]}_numerator"
+            program.consts[str(node.inputs["A"])] = value.reshape(())
+            found = True
+    return g.reevaluate({"program": program}) if found else None
+
+
 def _source(program: Graph, name: str) -> str:
     """The value that nodes which change nothing hand on under another name."""
     made = next((n for n in program.nodes if name in n.outputs), None)

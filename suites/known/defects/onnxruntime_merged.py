@@ -33,6 +33,15 @@ def _constant(program: Graph, name: Any) -> tuple[str, np.ndarray] | None:
     return (name, program.consts[name]) if name in program.consts else None
 
 
+def _folded(program: Graph, name: Any) -> bool:
+    """Is a value known before anything runs: a constant, or made of such by nodes?"""
+    made = next((n for n in program.nodes if name in n.outputs), None)
+    if made is None:
+        return name in program.consts
+    given = [x for v in made.inputs.values() for x in (v if isinstance(v, list) else [v]) if x]
+    return all(_folded(program, x) for x in given)
+
+
 def _near(again: list[Any] | None) -> Outputs:
     if again is None:
         return None
@@ -379,26 +388,62 @@ def limits_through_int32(g: Given) -> Outputs:
 
 
 def activations_in_8_bits(g: Given) -> Outputs:
-    """A float multiplied by weights of 8 bits is quantised first, row by row, with the largest magnitude at 127."""
+    """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of a row,
+    or of each part of it that has a scale of its own."""
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for node in program.nodes:
-        weights = next((n for n in program.nodes if node.inputs.get("B") in n.outputs), None)
-        if node.op != "MatMul" or weights is None or weights.op != "DequantizeLinear":
-            continue
-        if _constant(program, weights.inputs["x"]) is None:
+        weights = _dequantised(program, node.inputs.get("B")) if node.op in ("MatMul", "Gemm") else None
+        if weights is None or not _folded(program, weights.inputs["x"]):
             continue
         x = scope[node.value("A")].astype(np.float64)
-        step = np.abs(x).max(-1, keepdims=True) / 127
-        with np.errstate(all="ignore"):
-            whole = np.where(step > 0, np.rint(x / step) * step, 0.0)
+        along = 0 if node.attrs.get("transA") else x.ndim - 1
+        size = int(weights.attrs.get("block_size", 0)) or x.shape[along]
+        parts = []
+        for start in range(0, x.shape[along], size):
+            part = x.take(range(start, min(start + size, x.shape[along])), along)
+            step = np.abs(part).max(along, keepdims=True) / 127
+            with np.errstate(all="ignore"):
+                parts.append(np.where(step > 0, np.rint(part / step) * step, 0.0))
         node.inputs["A"] = f"{node.outputs[0]}_whole"
-        program.consts[str(node.inputs["A"])] = whole.astype(np.float32)
+        program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
         found = True
     again = g.reevaluate({"program": program}) if found else None
     if again is None:
         return None
     return [Near(e.value, 4 * e.error.bound(e.context()) + np.abs(e.value) * 2.0**-18) for e in again]
+
+
+def _dequantised(program: Graph, name: Any) -> Node | None:
+    """The DequantizeLinear that makes a value, behind nodes that only move it."""
+    made = _maker(program, name)
+    while made is not None and made.op in ("Transpose", "Reshape"):
+        made = _maker(program, made.value("data"))
+    return made if made is not None and made.op == "DequantizeLinear" else None
+
+
+PROPAGATES = ("MaxPool", "Reshape", "Squeeze", "Slice", "Transpose", "Unsqueeze")
+
+
+def negatives_of_a_moved_pair_lost(g: Given) -> Outputs:
+    """What moves signed integers that are dequantised without a zero point gives no negative number: it is quantised
+    again, without a zero point and so to uint8."""
+    program, signed = deepcopy(g.attr("program")), set[str]()
+    types = {f"p{k}": x.dtype for k, x in enumerate(g["inputs"])} | {k: x.dtype for k, x in program.consts.items()}
+    nodes, found = [], False
+    for node in program.nodes:
+        nodes.append(node)
+        if node.op == "DequantizeLinear" and not node.inputs.get("x_zero_point"):
+            if str(types.get(str(node.inputs["x"]))) in ("int8", "int16"):
+                signed.add(node.outputs[0])
+        elif node.op in PROPAGATES and signed.intersection(map(str, node.inputs.values())):
+            name = node.outputs[0]
+            signed.add(name)
+            node.outputs = [f"{name}_signed", *node.outputs[1:]]
+            nodes.append(Node("Relu", {"X": f"{name}_signed"}, [name], {}))
+            found = True
+    program.nodes = nodes
+    return _near(g.reevaluate({"program": program})) if found else None
 
 
 def relu_before_nan_dropped(g: Given) -> Outputs:

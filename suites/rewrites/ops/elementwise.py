@@ -26,8 +26,58 @@ def _noop(d: Draw) -> dict[str, Any]:
         shape = (2, *s)
     c = np.full(shape, value, np.float32)
     x = p.op("Abs", x)
-    y = p.op(op, *((c, x) if kind == "turned" else (x, c)))
+    held = computed(p, d, c)
+    y = p.op(op, *((held, x) if kind == "turned" else (x, held)))
     return p.done(p.op("Neg", y), pattern=f"{kind} {op}")
+
+
+def computed(p: Program, d: Draw, value: np.ndarray) -> Any:
+    """A constant, or what nodes make of constants: it is there once they are folded."""
+    kind = d.pick(("plain", "plain", "Identity", "Div", "Mul", "Add", "Sub", "Reshape", "Cast"))
+    if kind == "plain":
+        return value
+    if kind in ("Identity", "Cast"):
+        return p.op(kind, value, **({"to": F32} if kind == "Cast" else {}))
+    if kind == "Reshape":
+        return p.op(kind, np.ravel(value), ints(*value.shape))
+    neutral = np.float32(kind in ("Div", "Mul"))
+    return p.op(kind, value, np.full(d.pick(((), value.shape)), neutral, np.float32))
+
+
+def _handed_on(d: Draw) -> dict[str, Any]:
+    """Two to four nodes in a row that change nothing, of all kinds, with constants that are computed now and then."""
+    p = Program(d)
+    s = d.shape(1, 3, 1)
+    x = p.input(s, "uniform:0.5:4")
+    if d.bool():
+        x = p.op("Abs", x)
+    told = []
+    whole = list(range(len(s)))
+    for _ in range(d.int(2, 4)):
+        op = d.pick(
+            ("Identity", "Cast", "Dropout", "Add", "Sub", "Mul", "Div", "Reshape", "Expand", "Slice", "Transpose")
+        )
+        op = d.pick((op, op, op, "Concat", "Max", "Sum", "Pad", "Tile", "Where", "Pow"))
+        told.append(op)
+        if op in ("Identity", "Dropout", "Concat", "Max", "Sum"):
+            x = p.op(op, x, **({"axis": 0} if op == "Concat" else {}))
+        elif op == "Cast":
+            x = p.op(op, x, to=F32)
+        elif op in ("Add", "Sub", "Mul", "Div", "Pow"):
+            neutral = np.full(d.pick(((), (1,), s)), float(op in ("Mul", "Div", "Pow")), np.float32)
+            c = computed(p, d, neutral) if d.bool() else p.op("Div", neutral, np.float32(1))
+            x = p.op(op, *((c, x) if op in ("Add", "Mul") and d.bool() else (x, c)))
+        elif op in ("Reshape", "Expand"):
+            x = p.op(op, x, ints(*s))
+        elif op == "Slice":
+            x = p.op(op, x, ints(*(0 for _ in s)), ints(*s), ints(*whole))
+        elif op == "Transpose":
+            x = p.op(op, x, perm=whole)
+        elif op == "Where":
+            x = p.op(op, np.array(True), x, np.zeros(d.pick(((), s)), np.float32))
+        else:
+            x = p.op(op, x, ints(*([0] * 2 if op == "Pad" else [1]) * len(s)))
+    return p.done(p.op("Neg", x) if d.bool() else x, pattern="match " + " ".join(sorted(set(told))))
 
 
 def _limits(d: Draw) -> dict[str, Any]:
@@ -91,14 +141,23 @@ def _turned_where(d: Draw) -> dict[str, Any]:
 
 
 def _reciprocal(d: Draw) -> dict[str, Any]:
-    """1 / x times y is y / x; also with another numerator."""
+    """1 / x times y is y / x; also with another numerator, a constant x, or a y that a node hands on as it is."""
     p = Program(d)
     s = d.shape(1, 3, 1)
-    x = p.input(s, "uniform:0.5:4")
+    x: Any = (
+        p.input(s, "uniform:0.5:4") if d.int(0, 2) else np.full(d.pick(((), (1,), s)), d.pick((1.0, 4.0)), np.float32)
+    )
     one = np.full(d.pick(((), (1,), s)), d.pick((1.0, 1.0, 2.0)), np.float32)
-    q = p.op("Div", one, x)
+    q = p.op("Div", computed(p, d, one) if d.chance(4) else one, x)
     y = p.input(d.broadcast_from(s))
-    return p.done(p.op("Mul", *((q, y) if d.bool() else (y, q))))
+    kind = d.pick(("", "", "Identity", "Cast", "Dropout"))
+    if kind:
+        y = p.op(kind, y, **({"to": F32} if kind == "Cast" else {}))
+    return p.done(p.op("Mul", *((q, y) if d.bool() else (y, q))), pattern=f"match {kind}".strip())
+
+
+# ops whose result may stand in the memory of their operand, and others that only move data
+SAME_MEMORY = ("Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Slice", "Gather", "Expand", "Cast", "Split")
 
 
 def _folded(d: Draw) -> dict[str, Any]:
@@ -106,8 +165,10 @@ def _folded(d: Draw) -> dict[str, Any]:
     p = Program(d)
     s = (d.dim(1, 3), d.dim(1, 3), d.dim(1, 3))
     c: Any = p.const(p.weights(s))
-    for _ in range(d.int(1, 3)):
-        op = d.pick(("Neg", "Transpose", "Relu", "Add", "ReduceSum", "Concat", "Shape", "ConstantOfShape"))
+    for _ in range(d.int(1, 4)):
+        op = d.pick(
+            ("Neg", "Transpose", "Relu", "Add", "ReduceSum", "Concat", "Shape", "ConstantOfShape", *SAME_MEMORY)
+        )
         if op == "Add":
             c = p.op(op, c, p.weights((1,)))
         elif op == "ReduceSum":
@@ -118,6 +179,27 @@ def _folded(d: Draw) -> dict[str, Any]:
             c = p.op("Cast", p.op(op, c), to=F32)
         elif op == "ConstantOfShape":
             c = p.op(op, p.op("Shape", c), value=np.array([0.5], np.float32))
+        elif op == "Reshape":
+            c = p.op(op, c, ints(*d.pick(((-1,), (1, -1), (0, -1)))))
+        elif op == "Unsqueeze":
+            c = p.op(op, c, ints(d.pick((0, -1))))
+        elif op == "Squeeze":
+            c = p.op(op, c)
+            c = p.op("Unsqueeze", c, ints(0)) if d.bool() else p.op("Reshape", c, ints(-1))
+        elif op == "Flatten":
+            c = p.op(op, c, axis=d.pick((0, 1)))
+        elif op == "Slice":
+            c = p.op(op, c, ints(0), ints(d.pick((1, 2, 100))), ints(0))
+        elif op == "Gather":
+            c = p.op(op, c, ints(*d.pick(((0,), (-1, 0)))), axis=0)
+        elif op == "Expand":
+            c = p.op(op, p.op("Reshape", c, ints(1, -1)), ints(2, 1))
+        elif op == "Cast":
+            c = p.op("Cast", p.op(op, c, to=I32), to=F32)
+        elif op == "Split":
+            c = p.op(
+                op, p.op("Concat", c, c, axis=0), axis=0, outs=2, **({} if int(d.opset) < 18 else {"num_outputs": 2})
+            )[1]
         else:
             c = p.op(op, c)
     return p.done(p.op("Mul", p.input((1,)), c))
@@ -133,6 +215,7 @@ def _infinite(d: Draw) -> dict[str, Any]:
     return p.done(p.op("Greater", p.op("ReduceSum", y, keepdims=0), np.float32(0)))
 
 
+declare("handed_on", _handed_on, source=SOURCE.format("Redundant node eliminations"))
 declare("noop", _noop, source=SOURCE.format("Redundant node eliminations"))
 declare("relu_clip", _limits, source=SOURCE.format("ReLU Clip fusion"))
 declare("casts", _casts, source="onnxruntime/core/optimizer/cast_chain_elimination.h, cast_elimination.h")

@@ -14,10 +14,15 @@ from suites.rewrites.program import Program
 
 
 def _factors(p: Program, d: Draw) -> tuple[str, Any, tuple[int, ...]]:
-    """Operands of a MatMul, perhaps batched, and the shape of the product."""
+    """Operands of a MatMul, perhaps batched, one of them a vector now and then, and the shape of the product."""
     m, k, n = d.dim(1, 5), d.dim(1, 5), d.dim(1, 5)
     batch = d.pick(((), (), (2,), (2, 3)))
+    vector = d.pick(("", "", "", "", "", "", "left", "right"))
+    if vector == "left":
+        return p.input((k,)), p.given(p.weights((*batch, k, n))), (*batch, n)
     x = p.input((*batch, m, k))
+    if vector == "right":
+        return x, p.given(p.weights((k,))), (*batch, m)
     w = p.given(p.weights((*(batch if d.chance(4) else ()), k, n)))
     return x, w, (*batch, m, n)
 
@@ -30,7 +35,7 @@ def _beside(p: Program, d: Draw, shape: tuple[int, ...]) -> tuple[np.ndarray, st
         "all": shape,
         "one": (1,),
         "rank 0": (),
-        "rows": (shape[-2], 1),
+        "rows": (*shape[-2:-1], 1),
         "wider": (2, *(1 for _ in shape)),
     }[kind]
     return p.weights(dims) + 0.125, kind
@@ -75,32 +80,55 @@ def _gemm_sum(d: Draw) -> dict[str, Any]:
     return p.done(p.op(op, *((y, c) if d.bool() else (c, y))), pattern=f"match {op} {kind}")
 
 
+def _turned(p: Program, d: Draw, shape: tuple[int, int]) -> str:
+    """A matrix as it comes, or behind a Transpose that swaps its axes, names no order, or leaves them as they are."""
+    kind = d.pick(("plain", "plain", "swapped", "swapped", "no order", "left alone"))
+    held = shape if kind in ("plain", "left alone") else shape[::-1]
+    x = p.const(p.weights(held)) if d.chance(4) else p.input(held)
+    if kind == "plain":
+        return x
+    return p.op("Transpose", x, **{"swapped": {"perm": [1, 0]}, "no order": {}, "left alone": {"perm": [0, 1]}}[kind])
+
+
 def _gemm_transposed(d: Draw) -> dict[str, Any]:
+    """A Gemm, or a MatMul and an Add that become one, with transposes before each of its operands and behind it."""
     p = Program(d)
     m, k, n = d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
-    flips = {name: d.pick((0, 1)) for name in ("transA", "transB")}
-    sides = []
-    for name, shape in (("transA", (m, k)), ("transB", (k, n))):
-        shape = shape[::-1] if flips[name] else shape
-        sides.append(p.op("Transpose", p.input(shape[::-1]), perm=[1, 0]) if d.bool() else p.input(shape))
-    y = p.op("Gemm", *sides, **flips)
-    return p.done(p.op("Transpose", y) if d.bool() else y)
+    gemm = d.int(0, 3) > 0
+    flips: dict[str, Any] = {name: d.pick((0, 1)) for name in ("transA", "transB")} if gemm else {}
+    if gemm and d.chance(4):
+        flips |= {"alpha": 0.5, "beta": 0.25}
+    a = _turned(p, d, (k, m) if flips.get("transA") else (m, k))
+    b = _turned(p, d, (n, k) if flips.get("transB") else (k, n))
+    c: Any = None
+    if d.bool() or not gemm:
+        c = _turned(p, d, (m, n)) if d.bool() else p.given(p.weights(d.pick(((n,), (1, n), (m, 1)))))
+    if gemm:
+        y = p.op("Gemm", a, b, *(() if c is None else (c,)), **flips)
+    else:
+        y = p.op("MatMul", a, b)
+        y = p.op("Add", *((y, c) if d.bool() else (c, y)))
+    if d.bool():
+        y = p.op("Transpose", y, **d.pick(({}, {"perm": [1, 0]}, {"perm": [0, 1]})))
+    return p.done(y, pattern=f"match {'Gemm' if gemm else 'MatMul Add'}")
 
 
 def _scaled(d: Draw) -> dict[str, Any]:
     """Numbers by which operands or the product are multiplied or divided."""
     p = Program(d)
     x, w, _ = _factors(p, d)
+    held = p.g.consts.get(w)
+    vector = len(p.tensors[int(w[1:])].shape if held is None else held.shape) == 1
 
-    def scale(v: Any) -> str:
+    def scale(v: Any, shapes: tuple[tuple[int, ...], ...] = ((), (1,), (1, 1))) -> str:
         op = d.pick(("Mul", "Div"))
-        by = d.pick((0.5, 3.0, -2.0)) * np.ones(d.pick(((), (1,), (1, 1))), np.float32)
+        by = d.pick((0.5, 3.0, -2.0)) * np.ones(d.pick(shapes), np.float32)
         return p.op(op, *((by, v) if op == "Mul" and d.bool() else (v, by)))
 
     if d.bool():
         x = scale(x)
     if d.chance(3):
-        w = scale(w)
+        w = scale(w, ((), (1,)) if vector else ((), (1,), (1, 1)))  # a vector on the right is not to become a row
     y = p.op("MatMul", x, w)
     return p.done(scale(y) if d.bool() else y)
 
@@ -114,7 +142,7 @@ def _transposed(d: Draw) -> dict[str, Any]:
     sides, told = [], set()
     for rows, columns in ((m, k), (k, n)):
         shape = (*batch, rows, columns)
-        kind = d.pick(("plain", "swapped", "swapped", "moved")) if r else d.pick(("plain", "swapped"))
+        kind = d.pick(("plain", "swapped", "swapped", "moved"))
         told.add(kind)
         if kind == "plain":
             sides.append(p.input(shape))

@@ -234,6 +234,29 @@ def _unfolded(d: Draw) -> dict[str, Any]:
     return p.done(p.op("Reshape", x, ints(n, c * b * b, h, w)), pattern=f"match {perm}")
 
 
+def _interleaved(d: Draw) -> dict[str, Any]:
+    """Every second row and column, four slices side by side: space to depth; or other steps, starts and orders."""
+    p = Program(d)
+    n, c, h, w = d.dim(1, 2), d.dim(1, 3), 2 * d.dim(1, 3), 2 * d.dim(1, 3)
+    x = p.input((n, c, h, w))
+    kind = d.pick(("match", "match", "match two slices", "near miss step", "near miss start", "near miss axis"))
+    order = [(i, j) for i in (0, 1) for j in (0, 1)]
+    order = d.shuffle(order) if d.bool() else order
+    if kind == "near miss start":
+        order[-1] = order[0]
+    steps = (1, 2) if kind == "near miss step" else (2, 2)
+    parts = []
+    for i, j in order:
+        if kind == "match two slices":
+            rows = p.op("Slice", x, ints(i), ints(2**31 - 1), ints(2), ints(2))
+            parts.append(p.op("Slice", rows, ints(j), ints(2**63 - 1), ints(-1), ints(2)))
+            continue
+        ends = ints(h, w) if d.bool() else ints(2**63 - 1, 2**63 - 1)
+        starts = ints(0 if steps[0] == 1 else i, j)
+        parts.append(p.op("Slice", x, starts, ends, ints(2, 3) if d.bool() else ints(-2, -1), ints(*steps)))
+    return p.done(p.op("Concat", *parts, axis=d.pick((2, 3, 0)) if kind == "near miss axis" else 1), pattern=kind)
+
+
 TRANSPOSES = SOURCE.format("Transpose optimization")
 declare("transpose_pushed", _pushed, source=TRANSPOSES)
 declare("transpose_argument", _argument, source=TRANSPOSES)
@@ -241,3 +264,4 @@ declare("reshape_fusion", _shaped, source=SOURCE.format("Reshape fusion"))
 declare("repeated", _twice, source=SOURCE.format("Redundant node eliminations"))
 declare("parts_rejoined", _rejoined, source="onnxruntime/core/optimizer/gather_fusion.h, concat_slice_elimination.h")
 declare("space_to_depth", _unfolded, source="onnxruntime/core/optimizer/graph_transformer_utils.cc: SpaceToDepth")
+declare("slices_to_depth", _interleaved, source="onnxruntime/core/optimizer/slice_concat_to_space_to_depth_fusion.h")

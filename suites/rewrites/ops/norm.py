@@ -111,9 +111,52 @@ def _bias_softmax(d: Draw) -> dict[str, Any]:
     return p.done(p.op("Softmax", y, **({} if axis == -1 and d.bool() else {"axis": axis})))
 
 
+def _skipped(d: Draw) -> dict[str, Any]:
+    """A sum, perhaps of three, and the normalisation of it as one node.
+
+    The operands have one shape or broadcast.  The scale has the normalised axes, or more of extent 1 in front."""
+    p = Program(d)
+    shape = tuple(d.dim(1, 5) for _ in range(d.pick((1, 2, 3, 3, 3, 4))))
+    x = p.input(shape, "uniform:-4:4")
+    told = []
+    for _ in range(d.int(1, 2)):
+        kind = d.pick(("same", "same", "last axis", "broadcast", "constant"))
+        told.append(kind)
+        if kind == "constant":
+            other: Any = p.const(p.weights(d.pick((shape, shape[-1:], (1, *shape[-1:])))))
+        else:
+            other = p.input({"same": shape, "last axis": shape[-1:]}.get(kind) or d.broadcast_from(shape))
+        x = p.op("Add", *((x, other) if d.bool() else (other, x)))
+    axis = d.pick((-1, -1, -1, len(shape) - 1, d.int(-len(shape), len(shape) - 1)))
+    part = shape[axis:]
+    wide = (1,) * (len(shape) - len(part)) + part if d.chance(4) else part
+    operands: list[Any] = [x, p.given(p.weights(wide) + 0.125)]
+    op = "RMSNormalization" if int(d.opset) >= 23 and d.chance(3) else "LayerNormalization"
+    if op == "LayerNormalization" and d.bool():
+        operands.append(p.given(p.weights(wide)))
+    attrs: dict[str, Any] = {"epsilon": 1e-3} if d.bool() else {}
+    y = p.op(op, *operands, **(attrs if axis == -1 and d.bool() else attrs | {"axis": axis}))
+    return p.done(*((y, x) if d.chance(4) else (y,)), pattern=f"match {op} {' '.join(told)}")
+
+
+def _gelu_node(d: Draw) -> dict[str, Any]:
+    """A sum and the Gelu of it as one node; what is added has the last axis, or another shape."""
+    p = Program(d)
+    shape = tuple(d.dim(1, 5) for _ in range(d.int(1, 4)))
+    x = p.input(shape, "uniform:-4:4")
+    kind = d.pick(("last axis", "last axis", "leading 1", "same", "one", "wider"))
+    dims = {"last axis": shape[-1:], "leading 1": (1, *shape[-1:]), "same": shape, "one": (1,), "wider": (2, *shape)}
+    bias = p.given(p.weights(dims[kind]))
+    y = p.op("Add", *((x, bias) if d.bool() else (bias, x)))
+    y = p.op("Gelu", y, **d.pick(({}, {"approximate": "none"}, {"approximate": "tanh"})))
+    return p.done(y, pattern=f"match {kind}")
+
+
 declare("layer_norm", _layer_norm, source=SOURCE.format("Layer Normalization fusion"))
 declare("rms_norm", _rms_norm, source="onnxruntime/core/optimizer/layer_norm_fusion.h")
 declare("gelu", _gelu, source=SOURCE.format("GELU fusion"))
 declare("gelu_tanh", _gelu_tanh, source=SOURCE.format("Fast GELU approximation"))
 declare("quick_gelu", _quick_gelu, source="onnxruntime/core/optimizer/quick_gelu_fusion.h")
 declare("bias_softmax", _bias_softmax, source="onnxruntime/core/optimizer/bias_softmax_fusion.h")
+declare("skip_layer_norm", _skipped, source=SOURCE.format("Skip Layer Normalization fusion"), since=17)
+declare("bias_gelu", _gelu_node, source=SOURCE.format("BiasGeluFusion"), since=20)

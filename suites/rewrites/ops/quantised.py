@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, I8, U8, DType
+from harness.core.dtypes import BOOL, I4, I8, U4, U8, DType
 from harness.declare import Draw
 from suites.rewrites import declare
 from suites.rewrites.program import Program, ints
@@ -31,13 +31,18 @@ class Quantised(Program):
         z = self.d.pick((0, 0, 3, 128, 200) if kind is U8 else (0, 0, 3, -100, 127))
         return [s] if z == 0 and kind is U8 and self.d.bool() else [s, kind.np.type(z)]
 
+    def taken(self, params: list[Any]) -> list[Any]:
+        """The same parameters for what dequantises: a zero point of 0 may be left out there, whatever the type."""
+        plain = len(params) == 2 and np.ndim(params[1]) == 0 and params[1] == 0
+        return params[:1] if plain and self.d.chance(3) else params
+
     def some(self) -> DType:
         return self.d.pick((U8, I8)) if self.mixed else self.kind
 
     def real(self, shape: Any, params: list[Any] | None = None, kind: DType | None = None) -> str:
         """A dequantised input."""
         kind = kind or self.some()
-        return self.op("DequantizeLinear", self.input(shape, "full", kind), *(params or self.params(kind)))
+        return self.op("DequantizeLinear", self.input(shape, "full", kind), *self.taken(params or self.params(kind)))
 
     def weight(self, shape: tuple[int, ...], axis: int | None, kind: DType | None = None) -> tuple[str, Any]:
         """A dequantised constant, by channel along ``axis`` now and then, and its scale."""
@@ -52,9 +57,10 @@ class Quantised(Program):
             m = shape[axis]
             scale = (np.array([0.02, 0.05, 0.11])[np.arange(m) % 3]).astype(np.float32)
             zero = np.zeros(m, kind.np)
-            return self.op("DequantizeLinear", q, scale, zero, axis=axis), scale
+            return self.op("DequantizeLinear", q, scale, *(() if self.d.chance(4) else (zero,)), axis=axis), scale
         scale = np.float32(self.d.pick((0.02, 0.05)))
-        return self.op("DequantizeLinear", q, scale, kind.np.type(0 if self.d.bool() else 5)), scale
+        params = self.taken([scale, kind.np.type(0 if self.d.bool() else 5)])
+        return self.op("DequantizeLinear", q, *params), scale
 
     def quantised(self, y: str, pattern: str = "match", params: list[Any] | None = None) -> dict[str, Any]:
         return self.done(self.op("QuantizeLinear", y, *(params or self.params(self.some()))), pattern=pattern)
@@ -95,6 +101,33 @@ def _matmul_float(d: Draw) -> dict[str, Any]:
     m, k, n = d.dim(1, 4), d.dim(1, 8), d.dim(1, 5)
     y = p.op("MatMul", p.real((m, k)), p.weight((k, n), 1)[0])
     return p.done(p.op("Add", y, p.weights((n,))) if d.bool() else y)
+
+
+def _blocks(d: Draw) -> dict[str, Any]:
+    """A product with a constant whose scales stand by blocks of one axis, as weights of 4 bits are written; the last
+    block may be short."""
+    p = Quantised(d)
+    block = d.pick((16, 16, 32, 4))
+    many = d.int(1, 3)
+    m, k, n = d.dim(1, 3), block * many - (d.int(0, 3) if d.chance(4) else 0), d.dim(1, 5)
+    turned = d.chance(3)
+    axis = int(turned) if d.int(0, 4) else int(not turned)
+    shape = (n, k) if turned else (k, n)
+    scales = tuple(-(-s // block) if a == axis else s for a, s in enumerate(shape))
+    kind = d.pick((I4, U4, I4, U4, I8, U8))
+    count = int(np.prod(shape))
+    low, span = (-8, 16) if kind is I4 else (0, 16) if kind is U4 else (-60, 120) if kind is I8 else (0, 120)
+    q = (low + (d.int(0, 15) + d.pick((3, 5, 7)) * np.arange(count)) % span).reshape(shape).astype(kind.np)
+    operands: list[Any] = [q, p.weights(scales, 1, 6, 0.03125).astype(np.float32)]
+    if d.bool():
+        operands.append((d.int(0, 3) + np.arange(int(np.prod(scales))) % 4).reshape(scales).astype(kind.np))
+    w = p.op("DequantizeLinear", *operands, axis=axis, block_size=block)
+    if turned and d.bool():
+        return p.done(p.op("Gemm", p.input((m, k)), w, transB=1), pattern=f"match Gemm axis {axis}")
+    if turned:
+        w = p.op("Transpose", w, perm=[1, 0])
+    y = p.op("MatMul", p.input((*d.pick(((), (2,))), m, k)), w)
+    return p.done(p.op("Add", y, p.weights((n,))) if d.chance(3) else y, pattern=f"match axis {axis}")
 
 
 def _gemm(d: Draw) -> dict[str, Any]:
@@ -172,7 +205,10 @@ def _moved(d: Draw) -> dict[str, Any]:
     p = Quantised(d)
     s = (1, d.dim(2, 3), d.dim(3, 4), d.dim(1, 3))
     params = p.params(p.kind)
-    x = p.real(s, params, p.kind)
+    if d.chance(4):  # a constant, with which the move may be done before anything runs
+        x = p.op("DequantizeLinear", p.weights(s, -50, 50, 1).astype(p.kind.np), *p.taken(params))
+    else:
+        x = p.real(s, params, p.kind)
     y, op = _moves(p, d, x, s)
     same = d.int(0, 3) > 0
     return p.quantised(y, f"{'match' if same else 'near miss'} {op}", params if same else None)
@@ -230,3 +266,4 @@ _table(
     ("qdq_pairs", _pairs, "DoubleQDQPairsRemover", True),
     ("qdq_argmax", _argument, "DropDQNodeGroupSelector", False),
 )
+declare("dq_matmul_blocks", _blocks, source="onnxruntime/core/optimizer/matmul_nbits_fusion.h", since=21)
