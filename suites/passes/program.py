@@ -74,12 +74,12 @@ class Program(programs.Program):
                 slots[slot] = v if isinstance(v, str) and self.made(v) else self.const(v)
         return self.node(op, slots, attrs, outs)
 
-    def done(self, *outputs: str, fires: bool = True, pattern: str = "", **header: Any) -> dict[str, Any]:
+    def done(self, *outputs: str, fires: bool | None = True, pattern: str = "", **header: Any) -> dict[str, Any]:
         """What the generator of an entry returns.  fires: does the program hold the pass's pattern?  header: what else
         the backend is told (``HEADER``).
         """
         self.g.meta.update(header)
-        self.g.meta["fires"] = bool(fires)
+        self.g.meta["fires"] = fires if fires is None else bool(fires)
         self.g.meta["states"] = [f"p{i}" for i, t in enumerate(self.tensors) if t.kind == "state"]
         return self.finished(outputs, pattern or ("match" if fires else "near miss"), promises=1)
 

@@ -122,11 +122,31 @@ def _product(e: Edit) -> Iterator[Any]:
         bias = np.squeeze(bias) if bias.ndim > 1 else bias
         x_turned = e.const(node, "transpose_x")
         weight = weight if turned is not None and turned else weight.T
-        if bias.shape != (weight.shape[0],) or (x_turned is not None and x_turned):
+        if bias.shape != (weight.shape[0],):
+            continue
+        if x_turned is not None and x_turned:
+            if behind.op == "sub" and found[1] == behind.inputs["y"]:
+                behind.inputs = {**behind.inputs, "x": behind.inputs["y"], "y": behind.inputs["x"]}
+                yield behind
             continue
         e.p.nodes.remove(node)
         bias = -bias if behind.op == "sub" else bias
         yield e.become(behind, "linear", {"x": node.inputs["x"], "weight": weight.copy(), "bias": bias})
+
+
+def _product_from_the_left(e: Edit) -> Iterator[Any]:
+    """A product with a constant on its left and a sum or difference: what stands beside it is added to the rows, and
+    taken from them in a difference of either order."""
+    for node in [n for n in e.p.nodes if n.op == "matmul"]:
+        behind, weight = e.follower(node, "add", "sub"), e.const(node, "x")
+        found = e.side(behind) if behind is not None else None
+        if behind is None or found is None or weight is None or weight.ndim != 2:
+            continue
+        bias = np.squeeze(found[0]) if found[0].ndim > 1 else found[0]
+        turned = e.const(node, "transpose_x")
+        if bias.shape != (weight.shape[0 if turned is not None and turned else 1],):
+            continue
+        yield e.become(behind, "add", {"x": node.outputs[0], "y": (-bias if behind.op == "sub" else bias)[:, None]})
 
 
 def _batch_norm(e: Edit) -> Iterator[Any]:
@@ -326,6 +346,11 @@ def merged_as_linear(g: Given) -> Outputs:
     return after(g, _product)
 
 
+def rows_for_columns(g: Given) -> Outputs:
+    """A sum beside a product with a constant on its left, along the rows."""
+    return after(g, _product_from_the_left)
+
+
 def merged_as_batch_norm(g: Given) -> Outputs:
     """A factor and an offset as batch_norm of the default epsilon."""
     return after(g, _batch_norm)
@@ -352,9 +377,14 @@ def relu_of_the_other_sign(g: Given) -> Outputs:
 
 
 def _special(e: Edit) -> bool:
-    """Is a value of the program infinite, NaN or subnormal?  Merging constants changes nothing else."""
-    floats = [a for a in map(np.asarray, (*e.p.consts.values(), *e.values.values())) if a.dtype.kind == "f"]
-    return any((~np.isfinite(a) | ((a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny))).any() for a in floats)
+    """Is a value of the program infinite, NaN, subnormal or nearly the largest?  Merging constants changes nothing
+    else."""
+
+    def at_an_end(a: np.ndarray) -> bool:
+        size, about = np.abs(a), np.finfo(a.dtype)
+        return bool((~np.isfinite(a) | ((a != 0) & (size < about.tiny)) | (size > about.max / 1024)).any())
+
+    return any(at_an_end(a) for a in map(np.asarray, (*e.p.consts.values(), *e.values.values())) if a.dtype.kind == "f")
 
 
 _MERGES = {

@@ -65,6 +65,21 @@ def _shared(d: Draw) -> dict[str, Any]:
 declare("fuse_conv_batchnorm", normalised, normalised, _shared, merges=True)
 
 
+def _beside(op: str, other: str) -> Any:
+    """A constant beside a convolution in either order and in all shapes that broadcast.  Nothing is promised."""
+
+    def make(d: Draw) -> dict[str, Any]:
+        p = Program(d, F32)
+        y, m = _conv(p, d)
+        shape = d.pick(((1, m, 1, 1), (m, 1, 1), (1,), (), (1, 1, 1), (1, 1, 1, 1)))
+        c = p.const(p.weights(shape, 1, 7))
+        how = d.pick((op, other))
+        z = p.op(how, x=c, y=y) if d.bool() else p.op(how, x=y, y=c)
+        return p.done(p.op("relu", x=z), fires=None, pattern=f"open {how}")
+
+    return make
+
+
 def _per_channel(p: Program, m: int) -> np.ndarray:
     return p.weights((1, m, 1, 1))
 
@@ -99,7 +114,7 @@ def _not_per_channel(d: Draw) -> dict[str, Any]:
     return p.done(p.op("add", x=y, y=_per_channel(p, m)), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_conv_bias", biased, biased, _biased_from, _not_per_channel)
+declare("fuse_conv_bias", biased, biased, _biased_from, _not_per_channel, _beside("add", "sub"))
 
 
 def scaled(d: Draw) -> dict[str, Any]:
@@ -126,7 +141,7 @@ def _divided(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=p.op("mul", x=y, y=2.0)), y, fires=False, pattern="near miss output")
 
 
-declare("fuse_conv_scale", scaled, scaled, _divided, merges=True)
+declare("fuse_conv_scale", scaled, scaled, _divided, _beside("mul", "real_div"), merges=True)
 
 
 def _ambiguous_extent(d: Draw) -> dict[str, Any]:

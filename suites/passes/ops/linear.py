@@ -51,13 +51,34 @@ def product(d: Draw) -> dict[str, Any]:
     return p.done(p.op("relu", x=z))
 
 
+def _product_spellings(d: Draw) -> dict[str, Any]:
+    """Each spelling of a product with a constant and a sum: the constant on either side, each operand turned or not,
+    both orders of the sum or difference, and what is added of one axis, of two, or of one element.  The page promises
+    nothing of these: whatever the pass makes of them is to mean the same."""
+    p = Program(d, F32)
+    k, n, m = d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
+    tx, ty = d.bool(), d.bool()
+    left = d.bool()
+    batch = d.pick(((), (), (2,)))
+    shapes = ((n, k) if tx else (k, n), (m, n) if ty else (n, m))
+    x, y = (
+        p.const(p.weights(s)) if constant else p.input((*batch, *s), "small")
+        for s, constant in zip(shapes, (left, not left))
+    )
+    z = p.op("matmul", x=x, y=y, transpose_x=tx, transpose_y=ty)
+    c = p.const(p.weights(d.pick(((m,), (1, m), (k, m), (k, 1), (1,), ()))))
+    op = d.pick(("add", "sub"))
+    z = p.op(op, x=c, y=z) if d.bool() else p.op(op, x=z, y=c)
+    return p.done(p.op("relu", x=z), fires=None, pattern=f"open {op} {'left' if left else 'right'} {tx:d}{ty:d}")
+
+
 def _product_near(d: Draw) -> dict[str, Any]:
     p = Program(d, F32)
     y = p.op("matmul", x=p.input((3, 4)), y=p.input((4, 2)), transpose_x=False, transpose_y=False)
     return p.done(p.op("relu", x=p.op("add", x=y, y=p.weights((2,)))), fires=False)
 
 
-declare("fuse_matmul_weight_bias", product, _product_near)
+declare("fuse_matmul_weight_bias", product, _product_near, _product_spellings)
 
 
 def turned(d: Draw) -> dict[str, Any]:
