@@ -53,6 +53,11 @@ class Case:
         return self._draws
 
     @property
+    def evaluated(self) -> bool:
+        """Has the reference been asked?"""
+        return self._expected is not None
+
+    @property
     def expected(self) -> list[list[Expected]] | None:
         """One list of outputs per draw; None for an invalid instance or when the reference failed."""
         if self._expected is None:

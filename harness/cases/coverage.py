@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from harness.cases.case import Case
@@ -28,16 +29,18 @@ class Cover:
         self._sets: list[list[str]] = []
         self._valid = self._counted = 0
 
-    def meet(self, case: Case) -> None:
-        """Count a case."""
-        self.cases += 1
-        self._dtypes[case.dtype_name] += 1
-        if case.inst.rule is not None:
-            self._rules[case.inst.rule] += 1
-            return
-        self._valid += 1
-        if case.index >= COVER_FIRST and case.index % COVER_EVERY:
-            return
+    def meet(self, cases: Sequence[Case]) -> None:
+        """Count cases."""
+        self.cases += len(cases)
+        self._dtypes.update([c.dtype_name for c in cases])
+        self._rules.update([c.inst.rule for c in cases if c.inst.rule is not None])
+        valid = [c for c in cases if c.inst.rule is None]
+        self._valid += len(valid)
+        for case in valid:
+            if case.index < COVER_FIRST or not case.index % COVER_EVERY:
+                self._features_of(case)
+
+    def _features_of(self, case: Case) -> None:
         schema = case.version.schema
         found = sorted(features(case.inst.to_json(), schema.attrs, [x.name for x in schema.inputs]))
         self._counted += 1

@@ -195,7 +195,7 @@ class Engine:
             settled = self._send(h, pack)
             unasked = settled if unasked is None else unasked & settled
         for c in pack.cases:
-            if unasked is None or id(c) not in unasked:
+            if not c.evaluated and (unasked is None or id(c) not in unasked):
                 self._in_time()
                 _ = c.expected
         for h in across:  # last, since the way to another dialect is proved by the reference's answer
@@ -266,10 +266,11 @@ class Engine:
             cover = self.records.cover[key]
             agreed: dict[str, list[Case]] = {name: [] for name in backends}  # plainly
             answered: dict[str, list[Case]] = {name: [] for name in backends}  # otherwise, and judged
-            for case in pack.cases[at : at + unit.count]:
+            cases = pack.cases[at : at + unit.count]
+            cover.meet(cases)
+            for case in cases:
                 if self._end is not None:
                     self._in_time()
-                cover.meet(case)
                 if case.problem:
                     self.records.problem(case)
                     counts.verdicts["native_ref", case.dtype_name, Verdict.UNKNOWN] += 1
@@ -278,14 +279,16 @@ class Engine:
                 notable = False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
-                    if outcomes and self.records.left_out(name, case, outcomes[0], counts):
-                        continue
-                    if outcomes and outcomes[0].path:
-                        counts.took(name, case, outcomes[0].path)
-                    if outcomes and plainly_agrees(case, self.infos[name], outcomes):
-                        agreed[name].append(case)
-                        votes[name] = None
-                        continue
+                    if outcomes:
+                        first = outcomes[0]
+                        if first.phase and self.records.left_out(name, case, first, counts):
+                            continue
+                        if first.path:
+                            counts.took(name, case, first.path)
+                        if first.status is Status.VALUE and plainly_agrees(case, self.infos[name], outcomes):
+                            agreed[name].append(case)
+                            votes[name] = None
+                            continue
                     judged = self._verdict(pack, name, case)
                     if judged is None or self.records.left_out(name, case, judged.outcome, counts):
                         continue
@@ -308,11 +311,11 @@ class Engine:
                         if j is not None and j.verdict is not Verdict.AGREE:
                             self._note_verdict(j, words)
             at += unit.count
-            for name, cases in agreed.items():
-                counts.agreed(name, cases)
+            for name, plain in agreed.items():
+                counts.agreed(name, plain)
                 if self.ledger is not None:
-                    self.ledger.saw([*cases, *answered[name]], self.infos[name])
-                self.learned_support[name].agreed(cases, key)
+                    self.ledger.saw([*plain, *answered[name]], self.infos[name])
+                self.learned_support[name].agreed(plain, key)
             learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
             self.records.unit(unit, counts, learnt)
 

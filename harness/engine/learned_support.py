@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.cases.case import Case
 from harness.cases.result import Result
@@ -89,6 +89,7 @@ class LearnedSupport:
         alone: set[int] = set()
         reached: tuple[OpVersion, str, Any, int] | None = None
         known = Knowledge()
+        standing: dict[tuple[Any, ...], Standing] = {}  # by the types of a case
         listed: Listed | None = None
         below = False  # is it an opset of which the backend's makers promise nothing?
         untaken, kinds = frozenset[str](), set[str]()  # traits with which nothing was taken, and their kinds
@@ -100,6 +101,7 @@ class LearnedSupport:
             if at != reached:  # cases of one op version stand together
                 reached, known, listed = at, self._of[source], self._listed_of(c)
                 below = self.info.below(c.inst.opset)
+                standing = {}
                 known.reach(stage(c.index))
                 untaken = known.untaken(SURE_OF_TRAIT)
                 kinds = set(map(kind, untaken))
@@ -115,10 +117,11 @@ class LearnedSupport:
                 self._foreseen[id(c)] = c, corrupts_process.id
                 alone.add(id(c))
                 continue
-            combination = self._combination(c, source)
-            n = known.of(combination, below)
-            passed = n is not None and n.passed > 0
-            if not passed and c.index % ASK_AGAIN and _lacks(known, combination, n):
+            here = standing.get(c.types)
+            if here is None:
+                combination = self._combination(c.types, c.inst.opset, source)
+                here = standing[c.types] = _standing(known, combination, below)
+            if here.lacking and c.index % ASK_AGAIN:
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
             if untaken and mix(hash_key(source) + c.index) % ASK_UNTAKEN:
@@ -131,16 +134,12 @@ class LearnedSupport:
                 continue
             why = None if listed is None and not known.excused else self._foretold(listed, known, c)
             if why is None:
-                if n is None:
-                    trusted = known.likely(combination, FEW)
-                else:
-                    trusted = passed and not (n.refused + n.mixed) * SELDOM > n.asked + n.mixed
-                if not trusted:
+                if not here.trusted:
                     alone.add(id(c))
                 continue
             name, ends = why
             seen = known.entry(name)
-            if passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
+            if here.passed and seen.asked >= SELDOM and seen.true * SELDOM < seen.asked:
                 continue  # a condition that is much wider than what happens
             if _sure(seen) and c.index % (ASK_AGAIN if ends else ASK_REFUSED):
                 settled[id(c)] = _unasked(f"as before: {name} {'ends the process' if ends else 'refuses it'}")
@@ -180,12 +179,12 @@ class LearnedSupport:
             return False
         return mix(hash_key(case.version.key) + case.index) % ASK_AGAIN != 0
 
-    def _combination(self, case: Case, source: str) -> Combination:
-        types = case.types
+    def _combination(self, types: tuple[Any, ...], opset: Any, source: str) -> Combination:
+        """The combination of a case with these ``Case.types``."""
         names = self._names.get(types)
         if names is None:
             names = self._names[types] = tuple(map(str, types[1:]))
-        return "" if types[0] == source else types[0], names, case.inst.opset
+        return "" if types[0] == source else types[0], names, opset
 
     def _foretold(self, listed: Listed | None, known: Knowledge, case: Case) -> tuple[str, bool] | None:
         """What says that the case will be refused, and does it end the process?"""
@@ -198,28 +197,29 @@ class LearnedSupport:
     # -- learning
 
     def agreed(self, cases: Sequence[Case], source: str = "") -> None:
-        """These cases came back with a value, or were rightly refused.  source: the op version of the run, where they
-        were asked in the place of its cases."""
+        """These cases of one opset came back with a value, or were rightly refused.  source: the op version of the run,
+        where they were asked in the place of its cases."""
         if not cases:
             return
-        source = source or cases[0].version.key
+        source, opset = source or cases[0].version.key, cases[0].inst.opset
         new = self._new[source]
-        types, foreseen, told = new.types, self._foreseen, self._told[source]
+        valid = []
         for case in cases:
-            if case.inst.rule is not None:
-                new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
-                continue
-            combination = self._combination(case, source)
-            n = types.get(combination)
-            if n is None:
-                n = types[combination] = Count()
-            n.passed += 1
-            told.append((case, True))
-            name = self._foretold_by(case) if id(case) in foreseen else None
-            if name is None:
-                n.asked += 1
+            if case.inst.rule is None:
+                valid.append(case)
             else:
+                new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
+        self._told[source] += [(case, True) for case in valid]
+        predicted = Counter[tuple[Any, ...]]()
+        for case in [c for c in valid if id(c) in self._foreseen]:
+            name = self._foretold_by(case)
+            if name is not None:
                 new.entries.setdefault(name, Foretold()).asked += 1
+                predicted[case.types] += 1
+        for types, n in Counter([c.types for c in valid]).items():
+            count = new.types.setdefault(self._combination(types, opset, source), Count())
+            count.passed += n
+            count.asked += n - predicted[types]
 
     def learn(self, result: Result) -> None:
         """Take in anything else than plain agreement."""
@@ -237,7 +237,7 @@ class LearnedSupport:
             return
         name = self._foretold_by(case)
         if result.verdict is Verdict.UNSUPPORTED:  # a gap, whatever was predicted
-            new.types.setdefault(self._combination(case, key), Count()).gaps += 1
+            new.types.setdefault(self._combination(case.types, case.inst.opset, key), Count()).gaps += 1
             self._told[key].append((case, False))
             return
         if name is not None:
@@ -247,7 +247,7 @@ class LearnedSupport:
             return
         if result.verdict is Verdict.AMBIGUOUS:
             new.excused = True
-        n = new.types.setdefault(self._combination(case, key), Count())
+        n = new.types.setdefault(self._combination(case.types, case.inst.opset, key), Count())
         n.asked += 1
         n.refused += CRASH_WEIGHT if status in (Status.CRASHED, Status.TIMED_OUT) else 1
 
@@ -275,9 +275,27 @@ class LearnedSupport:
         self._of[key].note(stage(first), answers)
 
 
-def _lacks(known: Knowledge, combination: Combination, n: Count | None) -> bool:
-    """Was the combination, or one of its types, unsupported whenever it was asked?"""
-    return (n is not None and n.gaps >= GAP and n.gaps > n.refused) or known.lacks(combination, LACK)
+class Standing(NamedTuple):
+    """What is known of a combination in a stage.
+
+    passed: has it passed?
+    lacking: was it, or one of its types, unsupported whenever it was asked?
+    trusted: may it share a model?
+    """
+
+    passed: bool
+    lacking: bool
+    trusted: bool
+
+
+def _standing(known: Knowledge, combination: Combination, alone: bool) -> Standing:
+    """alone: see ``Knowledge.of``."""
+    n = known.of(combination, alone)
+    if n is None:
+        return Standing(False, known.lacks(combination, LACK), known.likely(combination, FEW))
+    if not n.passed:
+        return Standing(False, (n.gaps >= GAP and n.gaps > n.refused) or known.lacks(combination, LACK), False)
+    return Standing(True, False, not (n.refused + n.mixed) * SELDOM > n.asked + n.mixed)
 
 
 def _sure(seen: Foretold) -> bool:

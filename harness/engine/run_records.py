@@ -125,6 +125,11 @@ def batch(
     }
 
 
+def _rows(counts: Mapping[Any, int]) -> list[list[Any]]:
+    """Counts as rows of a record, sorted; of most units there are none."""
+    return [[*which, n] for which, n in sorted(counts.items())] if counts else []
+
+
 def end(interrupted: bool, **more: Any) -> dict[str, Any]:
     """The "end" record, the last one of a file.  more: its other fields."""
     return {"t": "end", **more, "interrupted": interrupted}
@@ -194,14 +199,14 @@ class RunRecords:
         self._told.update(beside.values())
         more = {
             "elements": [[name, *n] for name, n in sorted(counts.elements.items())],
-            "paths": [[name, path, n] for (name, path), n in sorted(counts.paths.items())],
-            "labels": [[*which, n] for which, n in sorted(counts.labels.items())],
-            "unasked": [[*which, n] for which, n in sorted(counts.unasked.items())],
+            "paths": _rows(counts.paths),
+            "labels": _rows(counts.labels),
+            "unasked": _rows(counts.unasked),
             "cover": self.cover[key].taken(),
             "learnt": [[names, told] for names, told in alike],
             "pooled": counts.pooled,
             "beside": beside,
-            **self._explained(counts.hits),
+            **(self._explained(counts.hits) if counts.hits else {}),
         }
         tally = {(b, d, v.value): n for (b, d, v), n in sorted(counts.verdicts.items())}
         self._write(batch(key, unit.opset, unit.first, unit.count, tally, **more))

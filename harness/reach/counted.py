@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harness.cases.case import Case
@@ -20,11 +21,14 @@ class ReachCover(Cover):
         self._first: dict[str, list[str]] = {}  # all goals, and those that are ruled out: told once
         self._told = False
 
-    def meet(self, case: Case) -> None:
-        """Count a case."""
-        super().meet(case)
-        if case.problem:
-            return
+    def meet(self, cases: Sequence[Case]) -> None:
+        """Count cases."""
+        super().meet(cases)
+        for case in cases:
+            if not case.problem:
+                self._goals_of(case)
+
+    def _goals_of(self, case: Case) -> None:
         goals = goals_of(case.version)
         if not self._told:
             clauses = Unreached(case.version.dialect, whole=False).clauses(case.version)

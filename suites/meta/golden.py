@@ -288,7 +288,7 @@ def _op_version(
             expected, got = answers(inst, rng)
             dt = inst.to_json()["args"][next(iter(inst.args))]["dtype"]
             case = Case(version, inst, index, _dtype=dt, _expected=([[expected]] if inst.rule is None else None,))
-            run.cover[key].meet(case)
+            run.cover[key].meet([case])
             said = {b: Verdict(_verdict(inst, b, rng, inst.rule is not None, fixed, lacks)) for b in runners}
             if inst.rule is None and rng.random() < 0.01:
                 said = dict.fromkeys(said, Verdict.UNINFORMATIVE)

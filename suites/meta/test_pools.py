@@ -29,7 +29,7 @@ def pooled(power: float, out: list[dict[str, Any]], ledger: Ledger | None = None
         engine = Engine([h], seed=3, sink=out.append, ledger=ledger)
         for i in range(300):
             case = draw_case(v, v.opsets[-1], 3, i, invalid=False)
-            engine.records.cover[case.version.key].meet(case)
+            engine.records.cover[case.version.key].meet([case])
             draws = np.random.default_rng(i).random(100) ** power
             engine.records.pool.add((KEY, "f32", "onnx-reference"), draws, case)
         engine.records.pooled()
