@@ -58,7 +58,7 @@ def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> 
     if not error.binds_infinities:
         a = np.where(np.isinf(bound), e.value, a)
     c = compare(a, wide, bound, signed_zero=signed, flush=flush)
-    free = np.zeros(wide.shape, bool)
+    free: Any = False
     if c.nan_bad:
         # Where partial results may overflow in both directions, inf - inf may come out: nothing is bound there.
         free = np.isnan(a.astype(np.float64)) & np.isinf(bound) & np.isfinite(wide)

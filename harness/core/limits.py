@@ -136,18 +136,26 @@ _statm: int | None = None
 _PAGE = resource.getpagesize()
 
 
-@contextmanager
-def bounded(room: int | None = None) -> Iterator[None]:
+class bounded:
     """Inside, an allocation beyond what the machine has raises MemoryError, where the system lets us say so (Linux: it
     grants such an allocation, and kills the process that uses it).  room: bytes, where less is to be allowed."""
-    mapped = _mapped() if sys.platform == "linux" else None
-    if mapped is None:
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    ends = [n for n in (soft, hard, mapped + (available() if room is None else room)) if n != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min(ends), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+    __slots__ = ("_before", "_room")
+
+    def __init__(self, room: int | None = None) -> None:
+        self._room = room
+
+    def __enter__(self) -> None:
+        self._before: tuple[int, int] | None = None
+        mapped = _mapped() if sys.platform == "linux" else None
+        if mapped is None:
+            return
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        end = mapped + (available() if self._room is None else self._room)
+        ends = [n for n in (soft, hard, end) if n != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_AS, (min(ends), hard))
+        self._before = soft, hard
+
+    def __exit__(self, *why: Any) -> None:
+        if self._before is not None:
+            resource.setrlimit(resource.RLIMIT_AS, self._before)

@@ -226,6 +226,7 @@ class Channel:
         self.sock = sock
         sock.setblocking(False)
         self._in = bytearray()
+        self._room = memoryview(bytearray(CHUNK))  # to read to: new memory each time costs five times as much
         self._fds: list[int] = []
         self.closed = False
 
@@ -258,10 +259,10 @@ class Channel:
 
     def take(self) -> None:
         """Read what is there; sets ``closed`` at the end."""
-        data = b""
-        while len(data) in (0, CHUNK):  # after less there is no more, but perhaps the end: the next call finds it
+        n = CHUNK
+        while n == CHUNK:  # after less there is no more, but perhaps the end: the next call finds it
             try:
-                data, anc, _, _ = self.sock.recvmsg(CHUNK, socket.CMSG_SPACE(16 * 4))
+                n, anc, _, _ = self.sock.recvmsg_into([self._room], socket.CMSG_SPACE(16 * 4))
             except BlockingIOError:
                 return
             except ConnectionError:
@@ -272,10 +273,10 @@ class Channel:
                     fds = array.array("i")
                     fds.frombytes(value[: len(value) - len(value) % fds.itemsize])
                     self._fds.extend(fds)
-            if not data:
+            if not n:
                 self.closed = True
                 return
-            self._in += data
+            self._in += self._room[:n]
 
     def frames(self) -> Iterator[tuple[dict[str, Any], memoryview]]:
         """Whole frames so far; a frame that a dying worker left half written stays behind.  Raises Garbled."""
