@@ -131,7 +131,8 @@ def svdf(
 def svdf_bound(ctx: Context) -> Array:
     """what the activation makes of gamma(inputs + memory + rank + 4) times the sum of all |terms|, + 32 ulp of
     max(|h|, 1); any value where a partial sum may be beyond the type"""
-    x, features, times, b = (ctx.inputs.get(k) for k in ("x", "features", "times", "b"))
+    x, features, times = (ctx.inputs[k] for k in ("x", "features", "times"))
+    b = ctx.inputs.get("b")
     rank, activation, calls = ctx.params["rank"], ctx.params["activation"], ctx.params.get("calls", 1)
 
     def size(v: Array) -> Array:
