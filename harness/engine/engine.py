@@ -87,8 +87,7 @@ class Engine:
     def run(
         self, units: Iterable[Unit], saved: Iterable[tuple[Unit, Case]] = (), end: float | None = None
     ) -> RunTotals:
-        """Judge the saved cases, then all units; what was judged before an interruption is in the records.  end: by the
-        monotonic clock; what is under way then is given up, and ``cut`` of the totals says so."""
+        """Judge the saved cases, then all units.  end: when to give up what is under way (``cut``), monotonic clock."""
         start, self._end = time.monotonic(), end
         waiting: list[Pack] = []
         try:
@@ -279,13 +278,12 @@ class Engine:
                 notable = False
                 for name in backends:
                     outcomes = own[name].get(id(case)) if name in own else None
-                    if outcomes:
-                        first = outcomes[0]
+                    if first := outcomes[0] if outcomes else None:
                         if first.phase and self.records.left_out(name, case, first, counts):
                             continue
                         if first.path:
                             counts.took(name, case, first.path)
-                        if first.status is Status.VALUE and plainly_agrees(case, self.infos[name], outcomes):
+                        if first.status is Status.VALUE and plainly_agrees(case, self.infos[name], outcomes or []):
                             agreed[name].append(case)
                             votes[name] = None
                             continue
