@@ -105,10 +105,20 @@ class _Propagation:
             else:
                 b = np.asarray(e.error.bound(e.context()), np.float64)
             b = np.where(np.isnan(b), np.inf, b)
+            if node.op == "linear":
+                b = b + self._product_rounded(node, e)
             if masks is not None:
                 b = np.where(masks[i], np.inf, b)
             out.append(np.broadcast_to(b, e.value.shape))
         return out
+
+    def _product_rounded(self, node: Node, e: Expected) -> Any:
+        """How far a MIL linear may be off where it is a product and an addition, and the product is rounded."""
+        bias = self.base.get(str(node.inputs.get("bias")))
+        if not isinstance(bias, np.ndarray):
+            return 0.0
+        with np.errstate(all="ignore"):
+            return ulp(e.value.astype(np.float64) - bias.astype(np.float64), e.dtype) / 2
 
     def _step(self, node: Node) -> bool:
         return all(isinstance(self.base.get(n), np.ndarray) and of(self.base[n]).kind in "iub" for n in node.outputs)
