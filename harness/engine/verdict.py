@@ -90,10 +90,10 @@ def _explain_in_parts(case: Case, info: BackendInfo, wrong: Result, ledger: Ledg
     """Two listed differences in one answer.  Each has to explain its part as if the other part were right."""
     row = (case.expected or [[]])[wrong.draw if wrong.draw < len(case.expected or ()) else 0]
     outputs = wrong.outcome.outputs or ()
+    if len(row) != len(outputs):
+        return
     try:
         for entry, masks in ledger.shares(wrong, info):
-            if len(row) != len(outputs):
-                return
             own, rest = (
                 _one(case, info, replace(wrong.outcome, outputs=_set_right(row, outputs, masks, whose)), wrong.draw)
                 for whose in (False, True)

@@ -250,6 +250,17 @@ def _bias_before_the_scale(g: Given) -> list[Any] | None:
     return g.reevaluate({"program": program}) if found else None
 
 
+def _normalisation(
+    node: Node, scope: dict[str, Any], w: np.ndarray, bias: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a BatchNormalization multiplies by, and what it adds then to a product with w that has lost this bias."""
+    names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
+    scale, shift, mean, var = (scope[node.value(s)] for s in names)
+    with np.errstate(all="ignore"):
+        by = scale / np.sqrt(var + w.dtype.type(node.attrs.get("epsilon", 1e-5)))
+        return by, (-mean if bias is None else bias - mean) * by + shift
+
+
 def batchnorm_in_the_weights(g: Given) -> Outputs:
     """A BatchNormalization behind a convolution is merged into its weights and its bias, which are rounded."""
     program, found = deepcopy(g.attr("program")), False
@@ -258,12 +269,9 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
         conv = _maker(program, node.value("X")) if node.op == "BatchNormalization" else None
         if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype == np.float64:
             continue
-        names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
-        scale, shift, mean, var = (scope[node.value(s)] for s in names)
         w, bias = scope[conv.value("W")], conv.inputs.get("B")
+        by, shift = _normalisation(node, scope, w, scope[str(bias)] if bias else None)
         with np.errstate(all="ignore"):
-            by = scale / np.sqrt(var + w.dtype.type(node.attrs.get("epsilon", 1e-5)))
-            shift = ((scope[str(bias)] - mean) * by if bias else -mean * by) + shift
             merged = w * by.reshape(-1, *[1] * (w.ndim - 1))
         weights, added = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
         program.consts |= {weights: merged, added: shift}
@@ -283,14 +291,12 @@ def batchnorm_in_the_columns(g: Given) -> Outputs:
         product = _maker(program, node.value("X"))
         while product is not None and product.op in ("Reshape", "Transpose"):
             product = _maker(program, product.value("data"))
-        names = ("scale", "B", *(("mean", "var") if "mean" in node.inputs else ("input_mean", "input_var")))
-        scale, shift, mean, var = (scope[node.value(s)] for s in names)
         w = None if product is None or product.op != "MatMul" else scope[product.value("B")]
-        if product is None or w is None or w.shape[-1:] != scale.shape:
+        if product is None or w is None or w.shape[-1:] != scope[node.value("scale")].shape:
             continue
+        by, added = _normalisation(node, scope, w, None)
         with np.errstate(all="ignore"):
-            by = scale / np.sqrt(var + w.dtype.type(node.attrs.get("epsilon", 1e-5)))
-            merged, added = w * by, -mean * by + shift
+            merged = w * by
         if np.isfinite(merged).all():
             continue
         weights, bias = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
