@@ -126,13 +126,20 @@ class _Propagation:
     def _jumps(self, node: Node, needs: set[str]) -> dict[str, np.ndarray]:
         """How far the integer results of a node move where its operands are off as far as they may be."""
         moving = [n for n in needs if n in self.off]
+        free = {n: b for n in moving for b, any_ in _parts(self.base[n], self.off[n]) if any_}
+        out = self._moves(node, {n: self.off[n] for n in moving})
+        for n, w in self._moves(node, free).items():
+            out[n] = np.maximum(out[n], _unlimited(w))
+        return out
+
+    def _moves(self, node: Node, off: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """How far the results of a node move at most where its operands are off by so much."""
         out: dict[str, np.ndarray] = {}
-        for k in range(4) if moving else ():
+        for k in range(4) if off else ():
             scope = dict(self.base)
-            for n in moving:
-                shape = np.shape(self.off[n])
-                signs = np.full(shape, (1.0, -1.0)[k]) if k < 2 else self.rng.choice((-1.0, 1.0), size=shape)
-                scope[n] = _moved(self.base[n], 2 * self.off[n] * signs, self.rng)
+            for n, b in off.items():
+                signs = np.full(b.shape, (1.0, -1.0)[k]) if k < 2 else self.rng.choice((-1.0, 1.0), size=b.shape)
+                scope[n] = _moved(self.base[n], 2 * b * signs, self.rng)
             results = self._try(node, scope)
             for j, n in enumerate(node.outputs):
                 new = np.full(np.shape(self.base[n]), np.inf) if results is None else _change(results[j], self.base[n])
@@ -149,6 +156,12 @@ class _Propagation:
 
     def _push(self, i: int, name: str, b: np.ndarray) -> None:
         """Add what a value, made by node i, moves when it is off by b."""
+        for part, free in _parts(self.base[name], b):
+            for n, w in self._worst(i, name, part).items():
+                self.off[n] = self.off.get(n, 0.0) + (_unlimited(w) if free else w)
+
+    def _worst(self, i: int, name: str, b: np.ndarray) -> dict[str, np.ndarray]:
+        """How far each value moves at most when one, made by node i, is off by b."""
         worst: dict[str, np.ndarray] = {}
         for signs in _signs(np.shape(b), self.narrow, self.rng):
             scope = self._start() if self.stateful else dict(self.base)
@@ -171,8 +184,27 @@ class _Propagation:
             for n in changed:
                 if isinstance(self.base[n], np.ndarray) and of(self.base[n]).kind in "fiub":
                     worst[n] = np.maximum(worst.get(n, 0.0), _change(scope[n], self.base[n]))
-        for n, w in worst.items():
-            self.off[n] = self.off.get(n, 0.0) + w
+        return worst
+
+
+def _may_be_any(x: np.ndarray, off: np.ndarray) -> bool:
+    """Whether elements of x are integers without limit.
+
+    They may be any of their type, and the ends of the type tell little of the rest (a Cast to fewer bits makes 0 of
+    one of them): what changes with such an element is without limit too."""
+    return of(x).kind in "iu" and bool(np.isinf(off).any())
+
+
+def _parts(x: np.ndarray, off: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
+    """How far x is off, the elements that may be any integer apart from the rest, and whether it is those."""
+    free = np.isinf(off) if _may_be_any(x, off) else np.zeros(off.shape, bool)
+    for part, which in ((np.where(free, 0.0, off), False), (np.where(free, off, 0.0), True)):
+        if np.any(part):
+            yield part, which
+
+
+def _unlimited(moves: np.ndarray) -> np.ndarray:
+    return np.where(moves > 0, np.inf, 0.0)
 
 
 def _narrowing(v: np.ndarray) -> np.ndarray:
