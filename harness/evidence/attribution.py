@@ -27,7 +27,7 @@ from harness.declare.interpreter import Unfolded
 from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
-from harness.evidence.nodes import DEFAULT, Nodes, Query, all_constant, at_run_time
+from harness.evidence.nodes import DEFAULT, Nodes, Query, all_constant, at_run_time, in_f32, of_inferred_shape
 from harness.ledger.defect_models import overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
@@ -150,7 +150,9 @@ class Attribution:
                     outputs = None
                     if result.verdict is not Verdict.MISMATCH and got.verdict is Verdict.KNOWN:
                         assert one.expected is not None
-                        outputs = [_of_type(x, e.value) for x, e in zip(got.outcome.outputs or (), one.expected[0])]
+                        outputs = [
+                            of_inferred_shape(x, e.value) for x, e in zip(got.outcome.outputs or (), one.expected[0])
+                        ]
                 if got.verdict in _EXPLAINED:
                     nodes.told.append(got)
                     if query.tests and self._only_tested(got, info):
@@ -192,11 +194,25 @@ class Attribution:
         got = got or self._one(one, info)
         if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
             got = self._one(Case(one.version, at_run_time(one.inst), result.case.index), info)
+            if got is not None and got.verdict is Verdict.UNSUPPORTED:
+                got = self._explained_in_f32(one, info) or got
         if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
             got = self._one(one, self.handle(info.leaves_to).info)
         if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
             got = self._refused_at_load(one, at_load, info) or got
         return got
+
+    def _explained_in_f32(self, one: Case, info: BackendInfo) -> Result | None:
+        """The verdict on a node of f16 that the backend computes in f32, where its answer to that is listed."""
+        wide = in_f32(one.inst)
+        if wide == at_run_time(one.inst) or one.expected is None:
+            return None
+        got = self._one(Case(one.version, wide, one.index), info)
+        if got is None or got.verdict not in _EXPLAINED or got.outcome.status is not Status.VALUE:
+            return None
+        types = [e.value.dtype for e in one.expected[0]]
+        outputs = [x.astype(t) for x, t in zip(got.outcome.outputs or (), types)]
+        return replace(got, outcome=replace(got.outcome, outputs=outputs))
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
         """The listed difference by which a node may damage the memory of the process, whatever it answers alone."""
@@ -291,14 +307,6 @@ def _check_types(case: Case) -> None:
 def _types(result: Result) -> bool:
     """Is the answer the types of the outputs?"""
     return any(isinstance(x, TypeOnly) for x in result.outcome.outputs or ())
-
-
-def _of_type(a: Any, due: Any) -> Any:
-    """The expected value, brought into the shape that a backend inferred in place of its own."""
-    shape = a.shape if isinstance(a, TypeOnly) else None
-    if shape is None or not isinstance(due, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in shape):
-        return due
-    return np.resize(due, tuple(shape))
 
 
 def _as_node(result: Result, node: Result) -> Result:

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from harness.cases.result import Result
-from harness.core.instance import Instance
+from harness.core.dtypes import F16, F32
+from harness.core.instance import Arg, Instance
+from harness.core.outcome import TypeOnly
 from harness.ledger.defect_models import PerNode
 
 
@@ -83,3 +87,23 @@ def at_run_time(inst: Instance) -> Instance:
         for s, a in inst.args.items()
     }
     return replace(inst, args=args)
+
+
+def in_f32(inst: Instance) -> Instance:
+    """The instance with f32 in place of f16, as inputs: what a backend that computes in f32 alone makes of it."""
+    wide = at_run_time(inst)
+    args: dict[str, Any] = {s: [_wide(x) for x in a] if isinstance(a, list) else _wide(a) for s, a in wide.args.items()}
+    types = {t: F32.name if d == F16.name else d for t, d in inst.attrs.get("@types", {}).items()}
+    return replace(wide, args=args, attrs=inst.attrs | ({"@types": types} if types else {}))
+
+
+def _wide(arg: Arg) -> Arg:
+    return replace(arg, dtype=F32) if arg.dtype == F16 else arg
+
+
+def of_inferred_shape(a: Any, due: Any) -> Any:
+    """The expected value, brought into the shape that a backend inferred in place of its own."""
+    shape = a.shape if isinstance(a, TypeOnly) else None
+    if shape is None or not isinstance(due, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in shape):
+        return due
+    return np.resize(due, tuple(shape))
