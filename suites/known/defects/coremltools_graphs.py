@@ -20,6 +20,9 @@ _RANK_OF_VALUE = frozenset(
     {"abs", "acos", "asin", "atan", "atanh", "ceil", "cos", "cosh", "exp", "exp2", "floor", "log"}
 )
 _RANK_OF_VALUE |= {"round", "rsqrt", "sign", "sin", "sinh", "sqrt", "tan", "tanh"}
+# ops that give a number of Python for a scalar, and ops that ask such a number for what only an array has
+_GIVES_NUMBER = _RANK_OF_VALUE | {"elu", "erf", "gelu", "inverse", "leaky_relu"}
+_NEEDS_ARRAY = _RANK_OF_VALUE | {"identity", "reshape"}
 _HANDS_ON = frozenset({"cast", "concat", "gather", "identity", "reshape", "split", "stack"})
 # ops that take from it what they are told to, in the type that it has
 _TAKES = frozenset({"gather", "slice_by_index", "slice_by_size", "split"})
@@ -32,7 +35,8 @@ def _read(node: Node) -> set[str]:
 def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
     """Names of the scalars that one of these ops gives, which are numbers of Python once folded; all values by name."""
     graph: Graph = g.attr("program")
-    made = {o for n in graph.nodes if n.op in _RANK_OF_VALUE for o in n.outputs}
+    makers = [n for n in graph.nodes if n.op in _GIVES_NUMBER and n.attrs.get("mode", "EXACT") == "EXACT"]
+    made = {o for n in makers for o in n.outputs}
     if not made:
         return set(), {}
     scope = g.case.version.dialect.language.run(graph, g["inputs"], g.inst.opset)
@@ -40,10 +44,10 @@ def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
 
 
 def unary_of_a_folded_scalar(g: Given) -> bool:
-    """Does one of these ops take a scalar that another of them gives?"""
+    """Does an op that needs an array take a number of Python?"""
     graph: Graph = g.attr("program")
     numbers, _ = _numbers(g)
-    return any(numbers & _read(n) for n in graph.nodes if n.op in _RANK_OF_VALUE)
+    return any(numbers & _read(n) for n in graph.nodes if n.op in _NEEDS_ARRAY)
 
 
 def folded_scalar_beside_f16(g: Given) -> list[Any] | None:
@@ -90,11 +94,10 @@ def op_of_what_was_known_in_part(g: Given) -> bool:
 
 
 def reshaped_select(g: Given) -> bool:
-    """Does an op that makes its shape of the inferred one take a select which the condition widens?"""
+    """Does an op that makes its shape of the inferred one take what follows from a select that the condition widens?"""
     graph: Graph = g.attr("program")
     selects = [n for n in graph.nodes if n.op == "select"]
-    nodes = [n for n in graph.nodes if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze")]
-    if not selects or not nodes:
+    if not selects:
         return False
     scope = g.case.version.dialect.language.run(graph, g["inputs"], g.inst.opset)
     selected = set[str]()
@@ -102,7 +105,12 @@ def reshaped_select(g: Given) -> bool:
         a, b = (scope[str(n.inputs[s])].shape for s in "ab")
         if np.broadcast_shapes(a, b) != scope[n.outputs[0]].shape:
             selected.add(n.outputs[0])
-    return any(selected & _read(n) for n in nodes)
+    for n in graph.nodes:
+        if selected & _read(n):
+            if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze"):
+                return True
+            selected.update(n.outputs)
+    return False
 
 
 def flatten2d_of_what_is_known_in_part(g: Given) -> bool:
