@@ -79,7 +79,11 @@ def entry(
         name,
         Evaluation(lambda call: value(call, real_inputs(call)), classes, _SOURCE + name),
         Sampling(hybrid(draw)),
-        Checks(stated=stated, breaks=plain.LENIENT if lenient else {}),
+        Checks(
+            stated=stated,
+            breaks=plain.LENIENT if lenient else {},
+            ambiguous=plain.opened(lambda call, u: error(call, real_inputs(call), u)),
+        ),
         domain="hybrid",
     )
 

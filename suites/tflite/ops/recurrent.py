@@ -129,9 +129,10 @@ def opened(errors: Callable[[Call, float], list[Any]]) -> Callable[[Call], str |
 
     def reason(call: Call) -> str | None:
         sizes = [np.abs(x).max(initial=0.0) for x in call.inputs.values() if x is not None and x.dtype.kind == "f"]
-        if all(n < _HUGE for n in sizes):
+        activation = call.attr("fused_activation_function", "NONE")
+        if all(n < _HUGE for n in sizes) and activation not in ("NONE", "RELU"):  # with these states grow step by step
             return None
-        limits = call.attr("fused_activation_function", "NONE") not in ("NONE", "TANH")
+        limits = activation not in ("NONE", "TANH")
         limits = limits or any(call.attr(k, 0.0) > 0 for k in ("cell_clip", "proj_clip"))
         with np.errstate(all="ignore"):
             own, values = call.version.entry.evaluation, None
