@@ -27,6 +27,23 @@ def root_by_reciprocal(g: Given) -> Outputs:
     return [Near(value, np.where(ends, 0, off), np.where(ends, np.nan, due).astype(due.dtype))]
 
 
+def sloped_by_the_sign_bit(g: Given) -> Outputs:
+    """LEAKY_RELU and PRELU multiply where the sign bit of x is set, that of -0 too.  Numbers below the smallest normal
+    one, x, the slope and the product, count as zero."""
+    x, e = g["input"], g.expected[0]
+    if x.dtype != np.float32:
+        return None
+    tiny = np.finfo(np.float32).tiny
+    slope = np.asarray(g["alpha"] if "alpha" in g.arrays else g.attr("alpha", 0.0), np.float32)
+    with np.errstate(all="ignore"):
+        a, b = (np.where(np.abs(v) < tiny, np.copysign(np.float32(0), v), v) for v in (x, slope))
+        y = np.where(np.signbit(x), a * b, a).astype(np.float32)
+    flushed = np.where(np.abs(y) < tiny, np.float32(0), y)
+    small = (np.abs(e.value) <= tiny) | (np.abs(x) < tiny) | (np.abs(np.broadcast_to(slope, x.shape)) < tiny)
+    within = e.error.bound(e.context())
+    return [Near(np.where(small, flushed, e.value), np.where(small & np.isfinite(flushed), tiny, within), e.value)]
+
+
 def argument_reduced_once(g: Given) -> Outputs:
     """The argument is reduced in single precision with one product: the error grows with it.  Beyond 1e4 the rational
     function meets what is left of the argument outside its range, where it grows in proportion; from 1e14 on its powers
@@ -81,13 +98,6 @@ def ratio_of_8_bits(g: Given) -> Outputs:
     (slot,) = g.inst.args
     size = np.abs(fixed.centred(g[slot], g.inst.tensor(slot).quantised))
     return [Near(g.expected[0].value, np.ceil(size / 512) + 1)]
-
-
-def leaky_by_the_sign_bit(g: Given) -> Outputs:
-    """Those below 0 are multiplied, subnormals of operands and products count as zero; the others are copied."""
-    x, due = g["input"], g.expected[0].value
-    tiny = (np.abs(x) < 2.0**-126) | (np.abs(due) < 2.0**-126)
-    return [np.where(np.signbit(x) & tiny, np.zeros_like(due), due)]
 
 
 def larger_number_without_subnormals(g: Given) -> Outputs:
