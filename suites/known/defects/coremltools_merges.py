@@ -420,5 +420,5 @@ def matmul_of_a_vector(g: Given) -> bool:
 def matmul_transposes_a_vector(g: Given) -> bool:
     """Is a matmul told to transpose an operand of rank 1?"""
     e = Edit(g)
-    told = [(n, k) for n in e.p.nodes if n.op == "matmul" for k in ("x", "y") if n.attrs.get(f"transpose_{k}")]
+    told = [(n, k) for n in e.p.nodes if n.op == "matmul" for k in ("x", "y") if e.const(n, f"transpose_{k}")]
     return any(len(e.shape(n.value(k))) == 1 for n, k in told)

@@ -159,18 +159,20 @@ def normalised_by_other_statistics(g: Given) -> list[Near]:
 
 def trained_in_the_type(g: Given) -> list[Any]:
     """BatchNormalization in training: mean and variance are rounded to the type of X, where the variance may overflow,
-    and so are the running ones."""
+    and so are the running ones; sums of bf16 are rounded at each step, which many terms do not survive."""
     x, scale, bias, mean, var, epsilon = _batch_rows(g)
     axes = tuple(a for a in range(x.ndim) if a != 1)
     m, now = np.float32(g.attr("momentum", 0.9)), [f(x, axes, keepdims=True)[0] for f in (np.mean, np.var)]
     y = scale * (x - now[0]) / np.sqrt(now[1] + epsilon) + bias
     told = [y, *((old * m + new * (1 - m)).ravel() for old, new in zip((mean, var), now, strict=True))]
-    return [_of_the_type(e, v.astype(x.dtype)) for e, v in zip(g.expected, told, strict=False)]
+    whole = of(x).name == "bf16"
+    return [_of_the_type(e, v.astype(x.dtype), whole) for e, v in zip(g.expected, told, strict=False)]
 
 
-def _of_the_type(e: Expected, y: np.ndarray) -> Turned:
-    """Where y is infinite or NaN that comes, in whatever type; else what is right as far as the type of y allows."""
-    odd = ~np.isfinite(y.astype(np.float64))
+def _of_the_type(e: Expected, y: np.ndarray, whole: bool = False) -> Turned:
+    """Where y is infinite or NaN that comes, in whatever type; else what is right as far as the type of y allows.
+    whole: y comes everywhere."""
+    odd = ~np.isfinite(y.astype(np.float64)) | whole
     due = np.where(odd, y.astype(np.float64), e.value.astype(np.float64)).astype(e.value.dtype)
     there = replace(e, value=due, wide=np.where(odd, y.astype(np.float64), e.real))
     return Turned(there, partial(_converted, e=there))

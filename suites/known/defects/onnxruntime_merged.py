@@ -466,29 +466,34 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
 
 
 def _scaled_apart(x: Any, mean: Any, var: Any, epsilon: float, scale: Any, bias: Any) -> np.ndarray:
-    """x * by + (bias - mean * by) with by = scale / sqrt(var + epsilon), of f32, everything laid against x."""
+    """x * by + (bias - mean * by) with by = scale / sqrt(var + epsilon), of the type of x, laid against x."""
     with np.errstate(all="ignore"):
-        by = (np.float32(1) / np.sqrt(var + epsilon)).astype(np.float32) * scale
-        return np.asarray(x * by + (bias - mean * by), np.float32)
+        by = (x.dtype.type(1) / np.sqrt(var + epsilon)).astype(x.dtype) * scale
+        return np.asarray(x * by + (bias - mean * by), x.dtype)
 
 
 def ort_scale_over_the_deviation(g: Given) -> Outputs:
     """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
-    x = g["X"]
-    if x.dtype != np.float32 or g.attr("training_mode", 0):
+    x, training = g["X"], bool(g.attr("training_mode", 0))
+    if x.dtype not in ((np.float32, np.float64) if training else (np.float32,)):
         return None
-    names = ("scale", "B", "input_mean" if "input_mean" in g.arrays else "mean")
-    scale, bias, mean = (g[n].astype(np.float32) for n in names)
-    var = g["input_var" if "input_var" in g.arrays else "var"].astype(np.float32)
     along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
-    along = along if scale.ndim == 1 else (1, *scale.shape)
-    scale, bias, mean, var = (v.reshape(along) for v in (scale, bias, mean, var))
+    along = along if g["scale"].ndim == 1 else (1, *g["scale"].shape)
+    scale, bias = (g[n].astype(x.dtype).reshape(along) for n in ("scale", "B"))
+    if training:
+        axes = tuple(k for k in range(x.ndim) if k != 1)
+        with np.errstate(all="ignore"):
+            mean, var = (f(x, axis=axes, keepdims=True) for f in (np.mean, np.var))
+    else:
+        names = ("input_mean", "input_var") if "input_mean" in g.arrays else ("mean", "var")
+        mean, var = (g[n].astype(x.dtype).reshape(along) for n in names)
     y = _scaled_apart(x, mean, var, g.attr("epsilon", 1e-5), scale, bias)
     e = g.expected[0]
-    y = np.where(np.isfinite(scale), y, e.value)  # the other scales are no case of this
-    if not (~np.isfinite(y) & np.isfinite(e.value.astype(np.float64))).any():
+    if not training:
+        y = np.where(np.isfinite(scale), y, e.value)  # the other scales are no case of this
+    if not (~np.isfinite(y) & (np.isfinite(e.value.astype(np.float64)) | np.isnan(y))).any():
         return None
-    return [Near(y.astype(np.float32), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
+    return [Near(y, e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
 
 
 def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
