@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F16, F32, DType
-from harness.core.instance import Graph
-from harness.declare import Draw
+from harness.core.instance import Graph, Node
+from harness.declare import Draw, Expected
+from harness.tolerance import ulp
 from suites import programs
 from suites.mil import dialect as mil
 from suites.mil.running import State, settle
@@ -105,6 +106,14 @@ class _Mil(Language):
     def feed(self, g: Graph, inputs: Any) -> dict[str, Any]:
         states = set(g.meta.get("states", ()))
         return {k: State(v) if k in states else v for k, v in super().feed(g, inputs).items()}
+
+    def between(self, node: Node, e: Expected, scope: dict[str, Any]) -> Any:
+        """A linear may be a product and an addition: the product is rounded."""
+        bias = scope.get(str(node.inputs.get("bias"))) if node.op == "linear" else None
+        if not isinstance(bias, np.ndarray):
+            return 0.0
+        with np.errstate(all="ignore"):
+            return ulp(e.value.astype(np.float64) - bias.astype(np.float64), e.dtype) / 2
 
 
 LANGUAGE = _Mil()

@@ -27,6 +27,8 @@ class Nodes(Protocol):
         self, g: Graph, node: Node, scope: dict[str, Any], opset: Any, shapes: Sequence[Any]
     ) -> list[Any] | None: ...
 
+    def between(self, node: Node, e: Expected, scope: dict[str, Any]) -> Any: ...
+
 
 def bounds(
     language: Nodes, call: Call, narrow: bool = False, names: Sequence[str] = (), merges: bool = False
@@ -105,20 +107,11 @@ class _Propagation:
             else:
                 b = np.asarray(e.error.bound(e.context()), np.float64)
             b = np.where(np.isnan(b), np.inf, b)
-            if node.op == "linear":
-                b = b + self._product_rounded(node, e)
+            b = b + self.language.between(node, e, self.base)
             if masks is not None:
                 b = np.where(masks[i], np.inf, b)
             out.append(np.broadcast_to(b, e.value.shape))
         return out
-
-    def _product_rounded(self, node: Node, e: Expected) -> Any:
-        """How far a MIL linear may be off where it is a product and an addition, and the product is rounded."""
-        bias = self.base.get(str(node.inputs.get("bias")))
-        if not isinstance(bias, np.ndarray):
-            return 0.0
-        with np.errstate(all="ignore"):
-            return ulp(e.value.astype(np.float64) - bias.astype(np.float64), e.dtype) / 2
 
     def _step(self, node: Node) -> bool:
         return all(isinstance(self.base.get(n), np.ndarray) and of(self.base[n]).kind in "iub" for n in node.outputs)

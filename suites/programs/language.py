@@ -56,6 +56,10 @@ class Language:
             return [np.ones(s, bool) for s in shapes]
         return [open_mask(call, why, i, s) for i, s in enumerate(shapes)]
 
+    def between(self, node: Node, e: Expected, scope: dict[str, Any]) -> Any:
+        """How much more a result may be off where the node runs as several ops, which round what lies between them."""
+        return 0.0
+
     def hold(self, program: Graph, inputs: Sequence[Any], opset: Any) -> dict[str, Any]:
         """As ``run``, of a program that no generator drew.  Raises OpconformError where a node is none of its op
         version: types, shapes, stated rules."""
