@@ -167,6 +167,7 @@ def draw_channels(d: Draw) -> tuple[int, int, int]:
 
 
 def draw_conv(d: Draw) -> dict[str, Object]:
+    """x [n, c, *s], w [m, c / groups, *k], sometimes b [m], and a window over one to three axes."""
     w = draw_window(d)
     c, m, groups = draw_channels(d)
     out = _window_args(w) | {

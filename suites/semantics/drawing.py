@@ -44,6 +44,7 @@ def positive_shape(d: Draw, count: int, top: int = 7) -> tuple[int, ...]:
 
 
 def product(v: Sequence[int]) -> int:
+    """The product of integers, of any size; 1 of none."""
     n = 1
     for x in v:
         n *= x

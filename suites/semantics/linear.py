@@ -96,6 +96,7 @@ def matmul(x: Num[Array, "*d"], y: Num[Array, "*e"], *, transpose_x: Flag = Fals
 
 @matmul.draw
 def draw_matmul(d: Draw) -> dict[str, Object]:
+    """x [*a, m, k] and y [*b, k, n], either transposed or a vector, whose leading axes broadcast."""
     tx, ty = param(d, "transpose_x", d.bool), param(d, "transpose_y", d.bool)
     vectors = d.min_rank <= 1
     m, k, n = d.dim(), d.dim(), d.dim()

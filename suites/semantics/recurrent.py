@@ -219,6 +219,11 @@ def cell_step(
     reset_after: bool,
     cell_clip: float = 0.0,
 ) -> tuple[Running, Running | None]:
+    """One step of a cell, each value with its bound, of state h (and c of an LSTM), [b, n].
+
+    cell: "rnn", "gru" or "lstm".  px: the product of the input with its weights, and their biases.  r, br: recurrent
+    weights and biases of all gates.  p: peepholes.  acts: activations in the order of the gates.  clip: limit of what
+    enters them; cell_clip: of c.  coupled: f is 1 - i.  Returns the new h and c."""
     n = r.shape[1]
     hr = h.dot(r.T)
 
@@ -312,6 +317,8 @@ def _running(cell: str, i: Mapping[str, Object], q: Mapping[str, Object], u: flo
 
 
 def running_bound(cell: str, output: int) -> Object:
+    """The bound of an output (y, last h, last c) of a whole sequence."""
+
     @quiet
     def bound(ctx: Context) -> Array:
         """running error analysis of the equations: gamma(K) per product, six units per activation, through all steps"""

@@ -28,6 +28,7 @@ GATES = ("input", "forget", "cell", "output")
 
 
 def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) of floats, whatever overflows."""
     return 1 / (1 + np.exp(-x))
 
 

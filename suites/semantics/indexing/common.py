@@ -80,6 +80,7 @@ def indices_of(d: Draw, shape: Sequence[int], extent: int, signed: bool) -> T:
 
 
 def in_range(values: dict[str, Any], name: str) -> bool:
+    """Are there elements for an index to point at?"""
     return prod(values[name].shape) > 0
 
 

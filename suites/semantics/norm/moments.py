@@ -25,6 +25,7 @@ SCALES = ("unit", "small", "uniform:-4:4", "ties")  # an infinite scale makes eq
 
 
 def wide(x: Array) -> Array:
+    """The same numbers in f64."""
     return x.astype(np.float64)
 
 

@@ -45,6 +45,8 @@ def _parts(ctx: Context, whole_tail: bool) -> tuple[Array, Array, Array, float]:
 
 
 def softmax_bound(whole_tail: bool) -> Object:
+    """The bound of a softmax.  whole_tail: over all axes from the given one on, not along one."""
+
     @quiet
     def bound(ctx: Context) -> Array:
         """h * (2|x-m| + 2 E|x-m| + K + 8) acc_u + ulp, E the softmax mean (rounding of x-m, exp to 3+2|x| units)"""
@@ -58,6 +60,8 @@ def softmax_bound(whole_tail: bool) -> Object:
 
 
 def log_softmax_bound(whole_tail: bool) -> Object:
+    """The bound of a log-softmax.  whole_tail: as of ``softmax_bound``."""
+
     @quiet
     def bound(ctx: Context) -> Array:
         """(2|x-m| + 2 E|x-m| + |log sum| + K + 8) acc_u + 2 ulp"""

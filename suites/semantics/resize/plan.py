@@ -62,6 +62,7 @@ def plan(
 
 
 def identity(axis: Axis, coordinates: str) -> bool:
+    """Is each element its own sample along an axis: no scale, and coordinates that stay?"""
     return (
         axis.n == axis.m
         and axis.scale == 1
@@ -93,6 +94,7 @@ def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: floa
 
 
 def filter_of(p: Mapping[str, Object]) -> Mapping[str, Object]:
+    """The parameters that say how samples are weighted."""
     return {k: p[k] for k in ("mode", "nearest", "cubic_a", "exclude_outside", "antialias")}
 
 
