@@ -114,22 +114,34 @@ def _after(program: Graph, name: str) -> list[Node]:
     return [n for n in program.nodes if name in n.inputs.values()]
 
 
+_MOVERS = ("Reshape", "Transpose", "Identity")
+
+
+def _moved_to(program: Graph, name: str) -> str:
+    """The result of the op that a value reaches through nodes that move it; of the last of them if there is none."""
+    last = name
+    for user in _after(program, name):
+        if user.op not in _MOVERS:
+            return user.outputs[0]
+        last = _moved_to(program, user.outputs[0])
+        maker = next(n for n in program.nodes if last in n.outputs)
+        if maker.op not in _MOVERS:
+            return last
+    return last
+
+
 def _products(program: Graph) -> dict[str, str]:
     """Outputs that a product, or what moves it, gives on the way to a BatchNormalization or Transpose: its result."""
     out: dict[str, str] = {}
     for name in program.outputs:
-        made, last = next((n for n in program.nodes if name in n.outputs), None), name
-        while made is not None and made.op in ("Reshape", "Transpose", "Identity"):
+        made = next((n for n in program.nodes if name in n.outputs), None)
+        while made is not None and made.op in _MOVERS:
             made = next(
                 (n for n in program.nodes if made.inputs.get("data", made.inputs.get("input")) in n.outputs), None
             )
         if made is None or made.op not in ("MatMul", "Gemm"):
             continue
-        behind = _after(program, last)
-        while behind and behind[0].op in ("Reshape", "Transpose", "Identity"):
-            last = behind[0].outputs[0]
-            behind = _after(program, last)
-        last = behind[0].outputs[0] if behind else last
+        last = _moved_to(program, name)
         if last != name:
             out[name] = last
     return out
