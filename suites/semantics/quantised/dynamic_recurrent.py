@@ -130,7 +130,9 @@ class Numbers:
         error = np.minimum(moved, widest) + 64 * u * np.abs(value)
         beyond = (np.abs(self.value) + self.error).max(-1, keepdims=True) > np.sqrt(_HIGHEST / n)  # or its squares
         error = np.where(beyond | np.isinf(self.error).any(-1, keepdims=True), np.inf, error)
-        return Numbers(value * scale, error * np.abs(scale) * (1 + 4 * u))
+        with np.errstate(all="ignore"):
+            value, error = value * scale, error * np.abs(scale) * (1 + 4 * u)
+        return Numbers(value, _in_range(value, error, error))
 
 
 def _in_range(value: Array, error: Array, infinite: Array) -> Array:
