@@ -270,7 +270,7 @@ def listen(handle: BackendHandle) -> list[Job]:
     def keep(wait: bool = False) -> list[JobResult]:
         results = collect(wait)
         sound = [r for r in results if not (r.job.quarantine or r.job.hangs)]
-        jobs.extend(r.job for r in sound if all(o.status is Status.VALUE for row in r.outcomes for o in row))
+        jobs.extend(replace(r.job) for r in sound if all(o.status is Status.VALUE for row in r.outcomes for o in row))
         return results
 
     handle.collect = keep  # type: ignore[method-assign]

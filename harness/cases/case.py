@@ -91,6 +91,11 @@ class Case:
         self._draws = draws
         self._expected = None if expected is None else (expected,)
 
+    def release(self) -> None:
+        """Let go of the data and of what the reference says of it, where both can be made again."""
+        if self.drawn and not self.problem:
+            self._draws = self._expected = self._underspecified = None
+
     def hold(self) -> None:
         """Evaluates what no generator drew.  Raises OpconformError where it breaks a rule after all, or the reference
         cannot evaluate it."""

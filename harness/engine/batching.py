@@ -188,9 +188,12 @@ class Pack:
 
     def release(self) -> None:
         """Let go of everything, once all is judged.  The history of a backend's processes remembers models with their
-        cases, and through their jobs this pack: without it a model of one case would keep all cases of the pack."""
+        cases, and through their jobs this pack: without it a model of one case would keep all cases of the pack.  The
+        arrays of two thousand cases do not fit into a processor's cache, and made host and worker 5 % slower."""
         for p in self.across:
             p.release()
+        for c in self.cases:
+            c.release()
         self.cases, self.units, self.unblamed, self.across = [], [], [], []
         self.outcomes, self.asked, self.chunks, self._built = {}, {}, {}, {}
 
@@ -206,6 +209,7 @@ class Pack:
             self.unblamed += [(backend, [chunk.cases[k] for k in u.instances], u) for u in result.unblamed]
         if result.masked and not chunk.requeried:
             return self._without(result, result.masked)
+        result.job.feeds = []  # the history remembers the job
         self.waiting -= 1
         return None
 
