@@ -117,10 +117,11 @@ class LearnedSupport:
                 self._foreseen[id(c)] = c, corrupts_process.id
                 alone.add(id(c))
                 continue
-            here = standing.get(c.types)
+            types = c.types
+            here = standing.get(types)
             if here is None:
-                combination = self._combination(c.types, c.inst.opset, source)
-                here = standing[c.types] = _standing(known, combination, below)
+                combination = self._combination(types, c.inst.opset, source)
+                here = standing[types] = _standing(known, combination, below)
             if here.lacking and c.index % ASK_AGAIN:
                 settled[id(c)] = _unasked("as before: the op lacks these types")
                 continue
@@ -202,24 +203,23 @@ class LearnedSupport:
         if not cases:
             return
         source, opset = source or cases[0].version.key, cases[0].inst.opset
-        new = self._new[source]
-        valid = []
+        new, told = self._new[source], self._told[source]
+        counts: dict[tuple[Any, ...], Count] = {}  # by the types of a case
         for case in cases:
-            if case.inst.rule is None:
-                valid.append(case)
-            else:
+            if case.inst.rule is not None:
                 new.rules.setdefault(str(case.inst.rule), Foretold()).asked += 1
-        self._told[source] += [(case, True) for case in valid]
-        predicted = Counter[tuple[Any, ...]]()
-        for case in [c for c in valid if id(c) in self._foreseen]:
-            name = self._foretold_by(case)
-            if name is not None:
+                continue
+            told.append((case, True))
+            types = case.types
+            count = counts.get(types)
+            if count is None:
+                count = counts[types] = new.types.setdefault(self._combination(types, opset, source), Count())
+            count.passed += 1
+            name = self._foretold_by(case) if self._foreseen else None
+            if name is None:
+                count.asked += 1
+            else:
                 new.entries.setdefault(name, Foretold()).asked += 1
-                predicted[case.types] += 1
-        for types, n in Counter([c.types for c in valid]).items():
-            count = new.types.setdefault(self._combination(types, opset, source), Count())
-            count.passed += n
-            count.asked += n - predicted[types]
 
     def learn(self, result: Result) -> None:
         """Take in anything else than plain agreement."""

@@ -51,6 +51,11 @@ class RunTotals:
         self.examples.setdefault(text.split(":")[0] + text.split(":")[-1][:40], text)
 
 
+def _zeros() -> defaultdict[Any, int]:
+    """A Counter without its methods, at a tenth of the cost: every unit has several, and few of them count anything."""
+    return defaultdict(int)
+
+
 @dataclass
 class UnitCounts:
     """What is counted while the cases of a unit are judged.
@@ -65,13 +70,13 @@ class UnitCounts:
     unasked: cases that were not run, by backend, element type and reason.
     """
 
-    verdicts: Counter[tuple[str, str, Verdict]] = field(default_factory=Counter)
-    hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    verdicts: defaultdict[tuple[str, str, Verdict], int] = field(default_factory=_zeros)
+    hits: defaultdict[tuple[str, str], int] = field(default_factory=_zeros)
     elements: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0, 0]))
     pooled: bool = False
-    paths: Counter[tuple[str, str]] = field(default_factory=Counter)
-    labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    unasked: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    paths: defaultdict[tuple[str, str], int] = field(default_factory=_zeros)
+    labels: defaultdict[tuple[str, str, str], int] = field(default_factory=_zeros)
+    unasked: defaultdict[tuple[str, str, str], int] = field(default_factory=_zeros)
 
     def left_out(self, backend: str, case: Case, why: str) -> None:
         """Take in a case that a backend was not asked."""
