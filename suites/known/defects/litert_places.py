@@ -246,8 +246,11 @@ def _of_its_shape(due: np.ndarray) -> Such:
 def other_sequences_anywhere(g: Given) -> Outputs:
     """All rows but those of the first sequence are anything, and may have been written over them, or over the states
     behind the output.  An output of which all is finite when it is right is finite when it is wrong, if the activation
-    is bounded: a cell with RELU may run away from a state that is none."""
+    is bounded and no operand is huge: a cell with RELU may run away from a state that is none, and an infinite weight
+    makes NaN of one."""
+    operands = [x for x in g.arrays.values() if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     bounded_cell = g.attr("fused_activation_function", "NONE") not in ("NONE", "RELU")
+    bounded_cell = bounded_cell and all(bool((np.abs(x) < 1e15).all()) for x in operands)
 
     def bounded(due: np.ndarray) -> Such:
         return Such(lambda a: a.shape == due.shape and a.dtype == due.dtype and bool(np.isfinite(a).all()), due)
