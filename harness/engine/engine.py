@@ -262,11 +262,10 @@ class Engine:
         for unit in pack.units:
             key = unit.version.key
             counts = UnitCounts()
-            cover = self.records.cover[key]
             agreed: dict[str, list[Case]] = {name: [] for name in backends}  # plainly
             answered: dict[str, list[Case]] = {name: [] for name in backends}  # otherwise, and judged
             cases = pack.cases[at : at + unit.count]
-            cover.meet(cases)
+            self.records.cover[key].meet(cases)
             for case in cases:
                 if self._end is not None:
                     self._in_time()
@@ -316,6 +315,7 @@ class Engine:
                 self.learned_support[name].agreed(plain, key)
             learnt = {n: self.learned_support[n].closed(key, unit.first).to_json() for n in backends}
             self.records.unit(unit, counts, learnt)
+            pack.forget(cases)
 
     def _joint_failure(self, pack: Pack) -> dict[tuple[str, int], Result]:
         """Verdicts on failures of models that no case shows alone, by backend and id of the case that tells them."""
