@@ -77,8 +77,12 @@ class _Propagation:
             self.base.update(zip(node.outputs, [e.value for e in expected]))
         if self.narrow:
             for name, x in self._start().items():
-                if name not in self.g.consts and isinstance(x, np.ndarray) and of(x).kind == "f":
-                    self._push(-1, name, _narrowing(x.astype(np.float64)))
+                if isinstance(x, np.ndarray) and of(x).kind == "f":
+                    b = _narrowing(x.astype(np.float64))
+                    if name in self.g.consts:  # whose rounding is in what uses them, but for what f16 does not hold
+                        b = np.where(np.isinf(b), b, 0.0)
+                    if np.any(b):
+                        self._push(-1, name, b)
         for name, x in self.g.consts.items() if merges else ():
             if isinstance(x, np.ndarray) and of(x).kind == "f":
                 self._push(-1, name, np.asarray(ulp(x.astype(np.float64), of(x)) / 2))
