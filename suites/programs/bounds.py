@@ -78,11 +78,11 @@ class _Propagation:
         if self.narrow:
             for name, x in self._start().items():
                 if isinstance(x, np.ndarray) and of(x).kind == "f":
-                    b = _narrowing(x.astype(np.float64))
+                    lost = _narrowing(x.astype(np.float64))
                     if name in self.g.consts:  # whose rounding is in what uses them, but for what f16 does not hold
-                        b = np.where(np.isinf(b), b, 0.0)
-                    if np.any(b):
-                        self._push(-1, name, b)
+                        lost = np.where(np.isinf(lost), lost, 0.0)
+                    if np.any(lost):
+                        self._push(-1, name, lost)
         for name, x in self.g.consts.items() if merges else ():
             if isinstance(x, np.ndarray) and of(x).kind == "f":
                 self._push(-1, name, np.asarray(ulp(x.astype(np.float64), of(x)) / 2))
