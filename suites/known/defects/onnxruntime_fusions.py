@@ -18,7 +18,7 @@ Outputs = list[Any] | None
 
 
 def powers_for_squares(g: Given) -> Outputs:
-    """A Pow of which one operand is constant is the square of the other one."""
+    """A Pow of which one operand is constant is the square of the other one, whatever axes the constant has."""
     program = _squared(g)
     return None if program is None else g.reevaluate({"program": program})
 
@@ -44,7 +44,7 @@ def _squared(g: Given) -> Graph | None:
         if exponent is None:
             node.inputs["X"] = node.inputs["Y"]
         node.inputs["Y"], found = f"{node.outputs[0]}_two", True
-        program.consts[str(node.inputs["Y"])] = np.full_like(held, 2)
+        program.consts[str(node.inputs["Y"])] = np.full((), 2, held.dtype)  # nor does its shape count
     return program if found else None
 
 
