@@ -63,14 +63,16 @@ def carried(
         for k, o in enumerate(g.outputs):
             x = None if scope is None else scope.get(o)
             worst[k] = np.maximum(worst[k], _change(base[o], x))
-    return [w + _step(base[o]) for w, o in zip(worst, g.outputs)]
+    return [w + _own(own.get(o), base[o]) + _step(base[o]) for w, o in zip(worst, g.outputs)]
 
 
 def _moved(
     nodes: Nodes, g: Graph, inputs: Any, opset: Any, given: Mapping[str, Any], own: Any, signs: Any
 ) -> dict[str, Any] | None:
-    """All values where each result is off; None where the program cannot run so."""
+    """All values where each result is off; None where the program cannot run so.  Outputs are as what is before them
+    makes them: what they are off by themselves, which could make up for that, comes on top (``_own``)."""
     scope = {**g.consts, **nodes.feed(g, inputs)}
+    made: dict[str, Any] = {}
     with quiet:
         for node in g.nodes:
             try:
@@ -78,8 +80,21 @@ def _moved(
             except Exception:  # a value that has become an index or an extent out of range
                 return None
             for n, e in zip(node.outputs, results):
-                scope[n] = _off(_shifted(e.value, *given.get(n, (None, None))), own.get(n), signs.get(n))
-    return scope
+                value = _shifted(e.value, *given.get(n, (None, None)))
+                scope[n] = _off(value, own.get(n), signs.get(n))
+                made[n] = value if _is_float(value) else scope[n]
+    return {**scope, **made}
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and of(x).kind == "f"
+
+
+def _own(error: Any, value: Any) -> Any:
+    """How far an output of floats is off by itself; of others that is in what the moved programs show."""
+    if error is None or not _is_float(value) or np.shape(error) != value.shape:
+        return 0.0
+    return ROOM * np.asarray(error)
 
 
 def expected_at(value: Any, bound: Any) -> Expected:
