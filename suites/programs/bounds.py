@@ -249,7 +249,10 @@ def _signs(shape: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.nda
 
 
 def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """x off by so much; the imaginary part of a complex one this way or that; an integer within its type."""
+    """x off by so much; the imaginary part of a complex one this way or that; an integer within its type.
+
+    A float moves to its neighbour at least where it is off by half a step: half of all would come back otherwise, since
+    ties are rounded to even."""
     move: Any = off
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
@@ -262,4 +265,7 @@ def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarr
             wide = np.clip(x.astype(np.float64) + np.where(np.isnan(off), 0.0, np.rint(off)), low, high)
             near = np.where(off == 0, x, np.clip(wide, low, high - (high > 2**53) * 1024).astype(x.dtype))
             return np.asarray(near, x.dtype)
-        return np.asarray((x.astype(np.float64) + move).astype(x.dtype))
+        wide, step = x.astype(np.float64), ulp(x.astype(np.float64), of(x))
+        moved = (wide + move).astype(x.dtype)
+        back = (moved == x) & (np.abs(move) >= step / 2)
+        return np.asarray(np.where(back, (wide + np.copysign(step, move)).astype(x.dtype), moved))
