@@ -8,9 +8,23 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64, DType
+from harness.core.dtypes import BF16, F16, F32, F64, DType, float_max
 from harness.core.errors import RuleError
-from harness.declare import Axes, Axis, Choice, ElementType, Flag, Float, Integer, Ints, Real, T, composed, semantics
+from harness.declare import (
+    Axes,
+    Axis,
+    Choice,
+    ElementType,
+    Flag,
+    Float,
+    Integer,
+    Ints,
+    Real,
+    T,
+    composed,
+    semantics,
+    underspecified,
+)
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
@@ -130,6 +144,18 @@ def _rms_bound(ctx: Context) -> Array:
     return np.where(np.broadcast_to(mean * n * (1 + n * u) >= top(ctx), b.shape), np.inf, b)
 
 
+def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """An infinite result of a row whose squares leave the stage's type: 0 times an infinite scale is NaN there."""
+    x, scale = wide(inputs["x"]), inputs.get("scale")
+    if scale is None or not np.isinf(wide(scale)).any():
+        return None
+    axes = tuple(range(norm_axis(params.get("axis", -1), x.ndim), x.ndim))
+    with np.errstate(all="ignore"):
+        beyond = native.reduce("sum_square", x, axes, True) >= float_max(params.get("stash") or F32) / 2
+    open_ = np.broadcast_to(beyond, x.shape) & np.isinf(wide(onto(scale, x.shape, "scale")))
+    return underspecified("squares that leave the type of the stage, beside an infinite scale", open_)
+
+
 def _draw_rms(d: Draw) -> dict[str, Object]:
     shape, axis = draw_tail(d)
     tail = shape[axis % len(shape) :]
@@ -147,6 +173,7 @@ def _draw_rms(d: Draw) -> dict[str, Object]:
     error=composed(_rms_bound),
     source="ONNX RMSNormalization-23",
     draw=_draw_rms,
+    ambiguous=_squares_overflow,
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def rms_norm(
