@@ -34,6 +34,19 @@ class Edit:
             if plain and names and all(n in self.p.consts for n in names):
                 self.p.consts |= {o: np.asarray(self.values[o]) for o in node.outputs}
                 self.p.nodes.remove(node)
+        if g.inst.op == "default_pipeline":
+            self._without_identities()
+
+    def _without_identities(self) -> None:
+        """The pipeline removes nodes that change nothing before it looks for patterns."""
+        for node in [n for n in self.p.nodes if n.op == "identity" and n.outputs[0] not in self.p.outputs]:
+            x, made = node.value("x"), node.outputs[0]
+            for user in self.users(made):
+                for slot, v in user.inputs.items():
+                    one = x if v == made else v
+                    user.inputs[slot] = [x if i == made else i for i in v] if isinstance(v, list) else one
+            if not self.users(made):  # a block may still read it
+                self.p.nodes.remove(node)
 
     def maker(self, name: Any, *ops: str) -> Node | None:
         """The node that makes a value, if it is one of these ops."""
