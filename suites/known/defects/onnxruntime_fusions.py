@@ -18,7 +18,7 @@ Outputs = list[Any] | None
 
 
 def powers_for_squares(g: Given) -> Outputs:
-    """A Pow of which one operand is constant is the square of the other one, whatever axes the constant has."""
+    """A Pow is the square of its base, whatever the exponent and its axes; of the exponent if the base is constant."""
     program = _squared(g)
     return None if program is None else g.reevaluate({"program": program})
 
@@ -32,16 +32,28 @@ def powers_for_squares_of_means_kept(g: Given) -> Outputs:
     return g.reevaluate({"program": program}) if means else None
 
 
+def constants_without_axes_of_means_kept(g: Given) -> Outputs:
+    """The same, and a constant of one element is a scalar, which widens nothing."""
+    program = _squared(g) or deepcopy(g.attr("program"))
+    means = [n for n in program.nodes if n.op == "ReduceMean" and not n.attrs.get("keepdims", 1)]
+    wide = {n: x for n, x in program.consts.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim}
+    wide = {n: x for n, x in wide.items() if x.size == 1}
+    for node in means:
+        node.attrs["keepdims"] = 1
+    program.consts |= {n: x.reshape(()) for n, x in wide.items()}
+    return g.reevaluate({"program": program}) if means and wide else None
+
+
 def _squared(g: Given) -> Graph | None:
     """The program with squares in place of powers; None where it has no such power."""
     program, found = deepcopy(g.attr("program")), False
-    folded = _folded(g, program)
+    folded, scope = _folded(g, program), g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for node in program.nodes:
         base, exponent = folded.get(str(node.inputs.get("X"))), folded.get(str(node.inputs.get("Y")))
-        held = base if exponent is None else exponent
-        if node.op != "Pow" or held is None or (exponent is not None and (exponent == 2).all()):
+        if node.op != "Pow" or (exponent is not None and (exponent == 2).all()):
             continue
-        if exponent is None:
+        held = base if exponent is None and base is not None else scope[node.value("Y")]
+        if exponent is None and base is not None:
             node.inputs["X"] = node.inputs["Y"]
         node.inputs["Y"], found = f"{node.outputs[0]}_two", True
         program.consts[str(node.inputs["Y"])] = np.full((), 2, held.dtype)  # nor does its shape count
