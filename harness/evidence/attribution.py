@@ -210,9 +210,10 @@ class Attribution:
         got = self._one(Case(one.version, wide, one.index), info)
         if got is None or got.verdict not in _EXPLAINED or got.outcome.status is not Status.VALUE:
             return None
-        types = [e.value.dtype for e in one.expected[0]]
-        outputs = [x.astype(t) for x, t in zip(got.outcome.outputs or (), types)]
-        return replace(got, outcome=replace(got.outcome, outputs=outputs))
+        pairs = list(zip(got.outcome.outputs or (), (e.value for e in one.expected[0])))
+        if not all(isinstance(x, np.ndarray) and isinstance(due, np.ndarray) for x, due in pairs):
+            return None
+        return replace(got, outcome=replace(got.outcome, outputs=[x.astype(due.dtype) for x, due in pairs]))
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
         """The listed difference by which a node may damage the memory of the process, whatever it answers alone."""
