@@ -261,12 +261,22 @@ def _normalisation(
         return by, (-mean if bias is None else bias - mean) * by + shift
 
 
+def _untransposed_maker(program: Graph, name: str) -> Node | None:
+    """The node that makes a value, where Transposes between them undo each other."""
+    perm, node = None, _maker(program, name)
+    while node is not None and node.op == "Transpose" and "perm" in node.attrs:
+        of_this = np.asarray(node.attrs["perm"])
+        perm = of_this if perm is None else of_this[perm]
+        node = _maker(program, node.value("data"))
+    return node if perm is None or (perm == np.arange(len(perm))).all() else None
+
+
 def batchnorm_in_the_weights(g: Given) -> Outputs:
     """A BatchNormalization behind a convolution is merged into its weights and its bias, which are rounded."""
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for k, node in enumerate(list(program.nodes)):
-        conv = _maker(program, node.value("X")) if node.op == "BatchNormalization" else None
+        conv = _untransposed_maker(program, node.value("X")) if node.op == "BatchNormalization" else None
         if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype == np.float64:
             continue
         w, bias = scope[conv.value("W")], conv.inputs.get("B")
