@@ -212,22 +212,24 @@ def scale_of_another_row(g: Given) -> Outputs:
 
 def dense_prefix_of_sparse(g: Given) -> Outputs:
     """The stored values are the first elements of a dense filter; what lies behind them is anything.  Subnormal
-    operands and results may count as zero (xnnpack-subnormals)."""
+    operands and results may count as zero."""
     _, stored = sparsity.encode(g["filter"], g.attr("@sparsity")["filter"])
     flat = np.zeros(g["filter"].size, g["filter"].dtype)
     flat[: stored.size] = stored[: flat.size]
     dense = flat.reshape(g["filter"].shape)
     made = g.reevaluate({"@sparsity": None}, {"filter": dense})
-    normal = g.reevaluate({"@sparsity": None}, {"filter": _normal(dense), "input": _normal(g["input"])})
+    normal = g.reevaluate(
+        {"@sparsity": None}, {"filter": without_subnormals(dense), "input": without_subnormals(g["input"])}
+    )
     if made is None or normal is None:
         return None
     (e,), (other,) = made, normal
     moved = np.nan_to_num(np.abs(e.value.astype(np.float64) - other.value), posinf=0.0)
     known = (np.arange(g["filter"].shape[0]) + 1) * g["filter"].shape[1] <= stored.size
-    return [Near(e.value, np.where(known, _bound(e) + moved, np.inf), _normal(other.value))]
+    return [Near(e.value, np.where(known, _bound(e) + moved, np.inf), without_subnormals(other.value))]
 
 
-def _normal(x: np.ndarray) -> np.ndarray:
+def without_subnormals(x: np.ndarray) -> np.ndarray:
     """Subnormal numbers as zeros of their sign."""
     if x.dtype.kind != "f":
         return x

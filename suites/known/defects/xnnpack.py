@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.ledger.defect_models import Near, Such, Turned
+from suites.known.defects.litert_places import without_subnormals
 from suites.semantics import perception
 from suites.semantics.quantised import fixed
 from suites.semantics.window import geometry
@@ -36,7 +37,7 @@ def sloped_by_the_sign_bit(g: Given) -> Outputs:
     tiny = np.finfo(np.float32).tiny
     slope = np.asarray(g["alpha"] if "alpha" in g.arrays else g.attr("alpha", 0.0), np.float32)
     with np.errstate(all="ignore"):
-        a, b = (np.where(np.abs(v) < tiny, np.copysign(np.float32(0), v), v) for v in (x, slope))
+        a, b = without_subnormals(x), without_subnormals(slope)
         y = np.where(np.signbit(x), a * b, a).astype(np.float32)
     flushed = np.where(np.abs(y) < tiny, np.float32(0), y)
     small = (np.abs(e.value) <= tiny) | (np.abs(x) < tiny) | (np.abs(np.broadcast_to(slope, x.shape)) < tiny)
