@@ -289,6 +289,33 @@ def test_a_masked_score_is_minus_infinity(version: int, attrs: dict, args: dict)
     assert answered(case, [y, None, None, lowest]) is Verdict.MISMATCH
 
 
+def _of_four_axes(**heads: int) -> Instance:
+    one = Arg(F32, (1, 2, 3, 4))
+    return Instance("onnx", "Attention", 23, 23, heads, {"Q": one, "K": one, "V": one}, 1)
+
+
+def test_heads_that_are_stated_of_four_axes_are_those_of_the_axis() -> None:
+    """Attention-23, Q: "4D tensor with shape (batch_size, q_num_heads, q_sequence_length, head_size)"."""
+    for heads in ({"q_num_heads": 4, "kv_num_heads": 2}, {"q_num_heads": 2, "kv_num_heads": 1}):
+        inst = _of_four_axes(**heads)
+        case = fill(dialect.version_of(inst), inst)
+        assert not case.expected
+        assert "heads-agree" in str(case.problem)
+    inst = _of_four_axes(q_num_heads=2, kv_num_heads=2)
+    case = fill(dialect.version_of(inst), inst)
+    plain = fill(case.version, _of_four_axes())
+    assert case.expected
+    assert plain.expected
+    assert np.array_equal(case.expected[0][0].value, plain.expected[0][0].value)
+    refused = [
+        Outcome(Status.REJECTED, None, "load", "q_num_heads and kv_num_heads must not be specified for 4D inputs")
+    ]
+    judged = judge_case(case, BackendInfo("somebody's", "1"), refused, load_ledger())
+    assert (judged.verdict, judged.ambiguity) == (Verdict.AMBIGUOUS, "onnx-attention-heads-of-four-axes")
+    plainly = judge_case(plain, BackendInfo("somebody's", "1"), refused, load_ledger())
+    assert plainly.verdict is Verdict.WRONGLY_REJECTED
+
+
 def answered(case: Case, outputs: list) -> Verdict:
     """On outputs of a backend that no known difference names."""
     told = [Outcome(Status.VALUE, outputs)]

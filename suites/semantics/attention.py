@@ -134,6 +134,9 @@ def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended
         if not p.get("q_heads") or not p.get("kv_heads"):
             raise RuleError("heads-given", "inputs of three axes need the numbers of heads")
         q, k, v = _heads(q, p["q_heads"]), _heads(k, p["kv_heads"]), _heads(v, p["kv_heads"])
+    elif any(p.get(n) not in (None, x.shape[1]) for n, x in (("q_heads", q), ("kv_heads", k))):
+        stated = f"{p['q_heads']} and {p['kv_heads']} heads are stated"
+        raise RuleError("heads-agree", f"q {list(q.shape)}, k {list(k.shape)}: {stated}")
     past_k, past_v, lengths = i.get("past_k"), i.get("past_v"), i.get("lengths")
     if (past_k is None) != (past_v is None):
         raise RuleError("past-together", "past key and value go together")
@@ -294,8 +297,8 @@ def attention(
 ) -> tuple[Array, Array, Array, Array]:
     """softmax(softcap(q k' scale) + bias) v; the keys and values after appending to the past; one stage of the scores.
 
-    Tensors are [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Key heads are
-    shared by equal groups of query heads.
+    Tensors are [batch, heads, length, size], or [batch, length, heads * size] with the numbers of heads.  Numbers that
+    are given with four axes have to be those of the axis.  Key heads are shared by equal groups of query heads.
 
     bias: the mask (True takes part; floats are added), causal (key j <= query i + offset), left and right windows,
         lengths of valid keys.  A row that sees no key gives 0.
@@ -373,6 +376,14 @@ def _no_heads(d: Draw) -> dict[str, Object] | None:
     if out["q_heads"] is None:
         return None
     return {**out, d.pick(("q_heads", "kv_heads")): None}
+
+
+@attention.breaks("heads-agree")
+def _other_heads(d: Draw) -> dict[str, Object] | None:
+    """Four axes, and a number of heads that is not that of the axis."""
+    shape = (1, 2, d.int(1, 3), 4)
+    stated = dict.fromkeys(("q_heads", "kv_heads"), 2) | {d.pick(("q_heads", "kv_heads")): 4}
+    return {**{n: T(shape) for n in "qkv"}, **stated, "causal": False, "qk_mode": 0}
 
 
 @attention.breaks("past-fits")
