@@ -21,7 +21,7 @@ class Given(InstanceView):
 
     def __init__(self, case: Case, run: int) -> None:
         super().__init__(case, run)
-        self._others: list[tuple[Case, list[Expected]]] = []
+        self._others: list[Given] = []
 
     @cached_property
     def expected(self) -> list[Expected]:
@@ -41,6 +41,18 @@ class Given(InstanceView):
         The changes: other attributes (None: absent), other inputs (None: absent; an array: of its own type and shape),
         another version of the op, or more outputs.
         """
+        other = self.changed(attrs, inputs, version, outs)
+        return None if other is None else other.expected
+
+    def changed(
+        self,
+        attrs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        version: Any = None,
+        outs: int | None = None,
+    ) -> Given | None:
+        """The instance with the changes of ``reevaluate``, for what else a model asks of it; None where that breaks a
+        rule."""
         attrs, inputs = attrs or {}, inputs or {}
         args: dict[str, Any] = {k: a for k, a in self.inst.args.items() if inputs.get(k, a) is not None}
         for k, v in inputs.items():
@@ -57,12 +69,14 @@ class Given(InstanceView):
         other.set_data([{k: inputs.get(k, self.arrays.get(k)) for k in args}])
         if not other.expected:
             return None
-        self._others.append((other, list(other.expected[0])))
-        return list(other.expected[0])
+        given = Given(other, 0)
+        given._others = self._others
+        self._others.append(given)
+        return given
 
     def origin(self, e: Expected) -> tuple[Case, int] | None:
-        """The other instance that an output of ``again`` belongs to, and its number there."""
-        return next(((case, i) for case, row in self._others for i, x in enumerate(row) if x is e), None)
+        """The changed instance that an expected output belongs to, and its number there."""
+        return next(((g.case, i) for g in self._others for i, x in enumerate(g.expected) if x is e), None)
 
 
 def _shaped(base: Any, v: Any) -> Any:

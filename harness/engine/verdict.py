@@ -83,6 +83,8 @@ def judge_case(
             worst.verdict, worst.ambiguity = Verdict.AMBIGUOUS, str(why)
         elif ledger is not None and ledger.explain(worst, info) is None and worst.verdict is Verdict.MISMATCH:
             _explain_in_parts(case, info, worst, ledger)
+            if worst.verdict is Verdict.MISMATCH:
+                _explain_in_turn(worst, info, ledger)
     return worst
 
 
@@ -105,6 +107,19 @@ def _explain_in_parts(case: Case, info: BackendInfo, wrong: Result, ledger: Ledg
                 return
     except FormatError as error:
         _failed(wrong, str(error))
+
+
+def _explain_in_turn(wrong: Result, info: BackendInfo, ledger: Ledger) -> None:
+    """Listed differences of which one edits the program, and another is that of the edited one."""
+    try:
+        entries = ledger.one_after_another(wrong, info)
+    except FormatError as error:
+        _failed(wrong, str(error))
+        return
+    for entry in entries:
+        ledger.met(entry.id)
+    if entries:
+        wrong.verdict, wrong.known = Verdict.KNOWN, entries[0].id
 
 
 def _set_right(row: Sequence[Expected], outputs: Sequence[Any], masks: Sequence[Any], at: bool) -> list[Any]:

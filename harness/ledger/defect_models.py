@@ -7,7 +7,7 @@ instance and the result that the specification expects (``Given``), and returns 
 * an array: each element is right, or equals this element exactly,
 * ``Near(array, within)``: the same, but for an absolute error of at most ``within`` (a number or an array; where it is
   infinite any value may stand, NaN too); ``Near(array, within, other)``: or exactly the element of ``other``,
-* an ``Expected`` of ``Given.again``: the answer is judged as the answer to that other instance,
+* an ``Expected`` of ``Given.reevaluate``: the answer is judged as the answer to that other instance,
 * ``Turned(expected, how)``: the same, after a function has brought the answer into the order of that instance,
 * ``Such(test, shows)``: any array that passes a test, if nothing narrower is possible: its elements were never written,
 * ``NOTHING``: no output.
@@ -15,6 +15,9 @@ instance and the result that the specification expects (``Given``), and returns 
 For a program it may return ``PerNode`` instead: a wrong ``NodeAnswer`` for some of its nodes.  The reference computes
 the other nodes from those.  If that is not the answer, the backend runs them one by one
 (``harness.evidence.attribution``).
+
+It may return ``Edited`` as well (``harness.ledger.edits``): the backend computes another program, of which the models
+of other entries may speak in turn.
 
 A function that has no prediction returns None, and the entry does not explain that answer.
 """
@@ -41,17 +44,10 @@ from harness.core.outcome import TypeOnly, Verdict
 from harness.core.quiet import quiet
 from harness.declare import Expected, Underspecified, open_at, registry
 from harness.declare.interpreter import Unfolded
+from harness.ledger.edits import Edited, Near
 from harness.workers.info import BackendInfo
 
 FOLDER = "defects"
-
-
-class Near(NamedTuple):
-    """An output that is known but for an absolute error.  other: what an element may be as well, an array."""
-
-    value: np.ndarray
-    within: Any
-    other: Any = None
 
 
 class Turned(NamedTuple):
@@ -99,7 +95,7 @@ class PerNode(NamedTuple):
     node: Callable[[int, Given], NodeAnswer | None]
 
 
-Model = Callable[[Given], "Sequence[Any] | PerNode | None"]
+Model = Callable[[Given], "Sequence[Any] | PerNode | Edited | None"]
 
 
 def taken_for(edit: Mapping[str, Mapping[str, Any]]) -> Model:
@@ -150,6 +146,8 @@ def overwritten(inst: Instance, arrays: Mapping[str, Any], over: Mapping[str, np
 def outputs_told(told: Model, g: Given) -> Sequence[Any] | None:
     """What a model says of the outputs; of a program that it looks into, what the reference makes of its nodes."""
     said = told(g)
+    if isinstance(said, Edited):
+        return said.outputs()
     if not isinstance(said, PerNode):
         return said
     program = overwritten(g.inst, g.arrays, {})
@@ -172,10 +170,16 @@ def outputs_told(told: Model, g: Given) -> Sequence[Any] | None:
 
 def explains(told: Model, result: Result, info: BackendInfo) -> bool:
     """Is the answer what the model of a defect says?  What the specification leaves open may be anything."""
-    given, got = Given(result.case, result.draw), result.outcome.outputs
+    given = Given(result.case, result.draw)
     with quiet:
         outputs = outputs_told(told, given)
-    if outputs is None or got is None:
+    return outputs is not None and answered(outputs, given, result, info)
+
+
+def answered(outputs: Sequence[Any], given: Given, result: Result, info: BackendInfo) -> bool:
+    """Is the answer what a model has said of the outputs?  given: of what it has said that."""
+    got = result.outcome.outputs
+    if got is None:
         return False
     if len(outputs) != len(given.expected):
         raise FormatError(f"{len(outputs)} outputs told of {len(given.expected)}")

@@ -14,11 +14,14 @@ from functools import cached_property
 from typing import Any
 
 from harness.cases.case import Case
+from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.core.quiet import quiet
 from harness.declare import OpVersion, Underspecified, gathered, registry
-from harness.ledger.defect_models import PerNode
+from harness.ledger.defect_models import PerNode, answered, outputs_told
+from harness.ledger.edits import followed
 from harness.ledger.entry import LedgerEntry
 from harness.ledger.folders import Folder
 from harness.workers.info import BackendInfo
@@ -129,6 +132,23 @@ class Ledger:
         for e in self._candidates(result.case.inst.dialect, result.case.inst.op, info):
             if e.kind_of == "known" and e.of_answers and e.defect_model and e.describes(result.case, info):
                 yield from ((e, masks) for masks in e.shares(result))
+
+    def one_after_another(self, result: Result, info: BackendInfo) -> list[LedgerEntry]:
+        """Of a wrong program, the known differences that explain it together: all but the last edit the program, and
+        the next one speaks of the edited one.  Empty where none do."""
+        here = [
+            (e, told)
+            for e in self._candidates(result.case.inst.dialect, result.case.inst.op, info)
+            if e.of_answers and e.defect_model and e.describes(result.case, info)
+            if not e.of_outcome or e.speaks_of(result, info)
+            for told in e.defect_model
+        ]
+        given = Given(result.case, result.draw)
+        with quiet:
+            for entries, outputs in followed(here, given, outputs_told):
+                if answered(outputs, given, result, info):
+                    return entries
+        return []
 
     def per_node(self, result: Result, info: BackendInfo) -> Iterator[tuple[LedgerEntry, PerNode]]:
         """The known differences that may speak of a wrong program, and what each says of its nodes.  Raises

@@ -23,8 +23,8 @@ from harness.core.outcome import Outcome, Status, Verdict
 from harness.core.quiet import quiet
 from harness.declare import OpVersion
 from harness.engine.verdict import judge_case
-from harness.ledger.exact_answers import reproduces
 from harness.ledger.ledger import Ledger
+from harness.mutation.exact_answers import reproduces
 from harness.mutation.fault_context import FaultContext, Outputs, differs
 from harness.mutation.faults import FAULTS
 from harness.workers.info import BackendInfo

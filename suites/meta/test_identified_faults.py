@@ -9,9 +9,9 @@ from harness.cases.case import Case
 from harness.core.instance import Instance
 from harness.declare import registry
 from harness.ledger.defect_models import NOTHING, Near, Such
-from harness.ledger.exact_answers import reproduces
 from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
+from harness.mutation.exact_answers import reproduces
 from harness.mutation.sensitivity import Sight, measure
 from harness.workers.info import BackendInfo
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.core.instance import Graph, Node
+from harness.ledger.edits import Edited, edited
 from suites.passes.program import LANGUAGE
 from suites.programs.values import operands
 
-Outputs = list[Any] | None
+Outputs = list[Any] | Edited | None
 _NEVER_FOLDED = ("constexpr", "random", "read_state", "coreml", "quantize", "dequantize")  # or not only as a value
 
 
@@ -97,7 +98,10 @@ def after(g: Given, edit: Callable[[Edit], Iterator[Any]]) -> Outputs:
     e = Edit(g)
     if not list(edit(e)):
         return None
-    again = g.reevaluate({"program": e.p})
-    if again is None or e.p.meta["fires"] is None:  # of a program that was respelt nothing is promised
-        return again
-    return [np.array(True), *again[1:]]
+    return edited(g, e.p, lambda row: saying(e.p, True, row))
+
+
+def saying(program: Graph, fires: bool, row: Sequence[Any]) -> Sequence[Any]:
+    """Outputs of which the first says whether the pass has done something; of a program that was respelt nothing is
+    promised."""
+    return row if program.meta["fires"] is None else [np.array(fires), *row[1:]]

@@ -11,7 +11,8 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.core.instance import Graph, Node
-from suites.passes.edits import Edit, Outputs, after
+from harness.ledger.edits import edited
+from suites.passes.edits import Edit, Outputs, after, saying
 
 
 def _changed(g: Given, edit: Callable[[Graph], Any], fires: bool | None = None) -> Outputs:
@@ -20,9 +21,7 @@ def _changed(g: Given, edit: Callable[[Graph], Any], fires: bool | None = None) 
     program = deepcopy(g.attr("program"))
     if edit(program) is False:
         return None
-    again = g.reevaluate({"program": program})
-    fires = fires if program.meta["fires"] is not None else None  # of a program that was respelt nothing is promised
-    return again if again is None or fires is None else [np.array(fires), *again[1:]]
+    return edited(g, program, lambda row: row if fires is None else saying(program, fires, row))
 
 
 def _maker(p: Graph, name: str) -> Node | None:

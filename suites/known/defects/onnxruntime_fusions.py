@@ -3,6 +3,7 @@ although they are not what the fusion takes them for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -11,43 +12,19 @@ import numpy as np
 from harness.cases.given import Given
 from harness.core.dtypes import F16, F32, F64, DType, of
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import NOTHING, Near
+from harness.declare import Expected
+from harness.ledger.defect_models import NOTHING
+from harness.ledger.edits import Edited, Near, each_or_right, edited, near
 from harness.tolerance import ulp
 
-Outputs = list[Any] | None
+Outputs = list[Any] | Edited | None
 
 
 def powers_for_squares(g: Given) -> Outputs:
     """A Pow is the square of its base, whatever the exponent and its axes; of the exponent if the base is constant."""
-    program = _squared(g)
-    return None if program is None else g.reevaluate({"program": program})
-
-
-def powers_for_squares_of_means_kept(g: Given) -> Outputs:
-    """The same, and a mean whose axis goes keeps it."""
-    program = _squared(g)
-    means = [] if program is None else [n for n in program.nodes if n.op == "ReduceMean"]
-    for node in means:
-        node.attrs["keepdims"] = 1
-    return g.reevaluate({"program": program}) if means else None
-
-
-def constants_without_axes_of_means_kept(g: Given) -> Outputs:
-    """The same, and a constant of one element is a scalar, which widens nothing."""
-    program = _squared(g) or deepcopy(g.attr("program"))
-    means = [n for n in program.nodes if n.op == "ReduceMean" and not n.attrs.get("keepdims", 1)]
-    wide = {n: x for n, x in program.consts.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim}
-    wide = {n: x for n, x in wide.items() if x.size == 1}
-    for node in means:
-        node.attrs["keepdims"] = 1
-    program.consts |= {n: x.reshape(()) for n, x in wide.items()}
-    return g.reevaluate({"program": program}) if means and wide else None
-
-
-def _squared(g: Given) -> Graph | None:
-    """The program with squares in place of powers; None where it has no such power."""
     program, found = deepcopy(g.attr("program")), False
-    folded, scope = _folded(g, program), g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    folded = _folded(g, program)
     for node in program.nodes:
         base, exponent = folded.get(str(node.inputs.get("X"))), folded.get(str(node.inputs.get("Y")))
         if node.op != "Pow" or (exponent is not None and (exponent == 2).all()):
@@ -57,7 +34,25 @@ def _squared(g: Given) -> Graph | None:
             node.inputs["X"] = node.inputs["Y"]
         node.inputs["Y"], found = f"{node.outputs[0]}_two", True
         program.consts[str(node.inputs["Y"])] = np.full((), 2, held.dtype)  # nor does its shape count
-    return program if found else None
+    return edited(g, program) if found else None
+
+
+def means_kept(g: Given) -> Outputs:
+    """A mean whose axis goes keeps it: another vector is subtracted where the extents happen to fit."""
+    program, found = deepcopy(g.attr("program")), False
+    for node in program.nodes:
+        if node.op == "ReduceMean" and node.attrs.get("keepdims", 1) == 0:
+            node.attrs["keepdims"], found = 1, True
+    return edited(g, program) if found else None
+
+
+def constants_without_axes(g: Given) -> Outputs:
+    """A constant of one element is a scalar, which widens nothing."""
+    program = deepcopy(g.attr("program"))
+    wide = {n: x for n, x in program.consts.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim}
+    wide = {n: x for n, x in wide.items() if x.size == 1}
+    program.consts |= {n: x.reshape(()) for n, x in wide.items()}
+    return edited(g, program) if wide else None
 
 
 def axes_in_front_lost(g: Given) -> Outputs:
@@ -86,7 +81,7 @@ def equal_constants_are_one(g: Given) -> Outputs:
             node.inputs["Y"] = f"{node.outputs[0]}_exponent"
             program.consts[str(node.inputs["Y"])] = value.reshape(-1)[0].reshape(())
             found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def axes_of_a_numerator_lost(g: Given) -> Outputs:
@@ -99,7 +94,7 @@ def axes_of_a_numerator_lost(g: Given) -> Outputs:
             node.inputs["A"] = f"{node.outputs[0]}_numerator"
             program.consts[str(node.inputs["A"])] = value.reshape(())
             found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def _source(program: Graph, name: str) -> str:
@@ -200,8 +195,7 @@ def integers_compared(g: Given) -> Outputs:
             scale = scope[node.value("x_scale")]
             node.inputs["x_scale"] = f"{node.outputs[0]}_one"
             program.consts[str(node.inputs["x_scale"])] = np.ones_like(scale)
-    again = g.reevaluate({"program": program})
-    return None if again is None else [x if x.value.dtype == np.int64 else None for x in again]
+    return edited(g, program, lambda row: [x if x.value.dtype == np.int64 else None for x in row])
 
 
 def reciprocal_of_the_scale_floored(g: Given) -> Outputs:
@@ -219,7 +213,7 @@ def reciprocal_of_the_scale_floored(g: Given) -> Outputs:
         if (np.floor(by) != by).all():
             node.inputs["y_scale"], found = f"{node.outputs[0]}_scale", True
             program.consts[str(node.inputs["y_scale"])] = whole
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 _MOVING = ("MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice")
@@ -242,7 +236,7 @@ def pair_of_an_infinite_scale(g: Given) -> Outputs:
         program.consts[f"{out}_lowest"] = np.full_like(scope[out], np.iinfo(scope[out].dtype).min)
         program.nodes[k] = Node("Identity", {"input": f"{out}_lowest"}, [out], {})
         found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def padding_meets_no_weight(g: Given) -> Outputs:
@@ -255,49 +249,48 @@ def padding_meets_no_weight(g: Given) -> Outputs:
             node.inputs["W"] = f"{node.outputs[0]}_weights"
             program.consts[str(node.inputs["W"])] = np.where(np.isfinite(w), w, 0).astype(w.dtype)
             found = True
-    again = g.reevaluate({"program": program}) if found else None
-    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
+    return edited(g, program, each_or_right) if found else None
 
 
-def _wider(g: Given, narrow: Any, to: DType) -> list[Any] | None:
-    """What the reference expects of the program with values of these types in a wider one."""
+def _wider(g: Given, narrow: Any, to: DType, room: float) -> Outputs:
+    """The program with values of these types in a wider one, whose results alone are rounded.
+
+    room: by which the bounds are multiplied."""
     program = deepcopy(g.attr("program"))
     for name, value in program.consts.items():
         program.consts[name] = value.astype(to.np) if of(value) in narrow else value
     for node in program.nodes:
         node.attrs = {k: to if v in narrow else v for k, v in node.attrs.items()}
     wide = [x.astype(to.np) if of(x) in narrow else x for x in g["inputs"]]
-    return g.reevaluate({"program": program}, {"inputs": wide})
+    return edited(g, program, lambda row: _rounded_once(g, row, room), {"inputs": wide})
 
 
-def _rounded_once(g: Given, again: list[Any] | None, room: float) -> Outputs:
-    """room: by which the bounds are multiplied."""
-    if again is None:
-        return None
+def _rounded_once(g: Given, row: Sequence[Any], room: float) -> list[Any]:
     out = list[Any]()
-    for due, e in zip(g.expected, again):
-        if due.value.dtype.kind != "f" or due.value.shape != e.value.shape:
-            out.append(None)
+    for due, item in zip(g.expected, row):
+        e = near(item)
+        if e is None or due.value.dtype.kind != "f":
+            out.append(None if isinstance(item, Expected) else item)
             continue
         value = e.value.astype(np.float64)
-        off = np.broadcast_to(np.asarray(e.error.bound(e.context()), np.float64), value.shape) * room
+        off = np.broadcast_to(np.asarray(e.within, np.float64), value.shape) * room
         with np.errstate(all="ignore"):
             step = np.where(np.isfinite(value), ulp(value, due.dtype), 0.0)
-            near = np.where(np.isnan(off) | ~np.isfinite(value), 0.0, off) + step
-            out.append(Near(value.astype(due.value.dtype), near))
+            within = np.where(np.isnan(off) | ~np.isfinite(value), 0.0, off) + step
+            out.append(Near(value.astype(due.value.dtype), within))
     return out
 
 
 def unrounded_between(g: Given) -> Outputs:
     """What overflows on the way does not: values on the way are those of f64, as exact as f32 can have them."""
-    return _rounded_once(g, _wider(g, (F16, F32), F64), 2.0**29)
+    return _wider(g, (F16, F32), F64, 2.0**29)
 
 
 def unrounded_between_f16(g: Given) -> Outputs:
     """In a program with values of f16 those on the way are of f32, and the results alone are rounded to f16."""
     scope = g.case.version.dialect.language.run(g.attr("program"), g["inputs"], g.inst.opset)
     some = any(isinstance(x, np.ndarray) and of(x) is F16 for x in scope.values())
-    return _rounded_once(g, _wider(g, (F16,), F32), 1.0) if some else None
+    return _wider(g, (F16,), F32, 1.0) if some else None
 
 
 def scales_behind_sums(g: Given) -> Outputs:
@@ -319,8 +312,7 @@ def scales_behind_sums(g: Given) -> Outputs:
     k, (out,) = program.nodes.index(last), last.outputs
     last.outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)
     program.nodes.insert(k + 1, Node("Mul", {"A": "sums", "B": "by"}, [out], {}))
-    again = g.reevaluate({"program": program})
-    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
+    return edited(g, program, each_or_right)
 
 
 def scales_multiplied_first(g: Given) -> Outputs:
@@ -344,8 +336,7 @@ def scales_multiplied_first(g: Given) -> Outputs:
     (out,) = products[0].outputs
     products[0].outputs, program.consts["by"] = ["sums"], np.asarray(by, np.float32)
     program.nodes.insert(program.nodes.index(products[0]) + 1, Node("Mul", {"A": "sums", "B": "by"}, [out], {}))
-    again = g.reevaluate({"program": program})
-    return None if again is None else [Near(e.value, e.error.bound(e.context())) for e in again]
+    return edited(g, program, each_or_right)
 
 
 def clips_to_the_largest(g: Given) -> Outputs:
@@ -358,7 +349,7 @@ def clips_to_the_largest(g: Given) -> Outputs:
                 node.inputs[slot] = f"limit_{slot}_{node.outputs[0]}"
                 program.consts[str(node.inputs[slot])] = np.array(value * np.finfo(dtype).max, dtype)
                 found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def rows_beyond_8_bits(g: Given) -> Outputs:

@@ -3,6 +3,7 @@ shapes ONNX Runtime merges into the product beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.core.instance import Graph, Node
-from harness.ledger.defect_models import NOTHING, Near
+from harness.ledger.defect_models import NOTHING
+from harness.ledger.edits import Edited, Near, each_or_right, edited, near
 
-Outputs = list[Any] | None
+Outputs = list[Any] | Edited | None
 
 
 def _maker(program: Graph, name: str) -> Node | None:
@@ -40,12 +42,6 @@ def _folded(program: Graph, name: Any) -> bool:
         return name in program.consts
     given = [x for v in made.inputs.values() for x in (v if isinstance(v, list) else [v]) if x]
     return all(_folded(program, x) for x in given)
-
-
-def _near(again: list[Any] | None) -> Outputs:
-    if again is None:
-        return None
-    return [Near(e.value, e.error.bound(e.context())) if e.value.dtype.kind == "f" else e for e in again]
 
 
 def _multiplied(program: Graph, node: Node, by: np.ndarray) -> None:
@@ -78,7 +74,7 @@ def scales_in_the_weights(g: Given) -> Outputs:
             program.nodes[k] = Node("Identity", {"input": node.value(x)}, node.outputs, {})
             found = True
             break
-    return _near(g.reevaluate({"program": program})) if found else None
+    return edited(g, program, each_or_right) if found else None
 
 
 def scale_behind_the_product(g: Given) -> Outputs:
@@ -99,7 +95,7 @@ def scale_behind_the_product(g: Given) -> Outputs:
                 _multiplied(program, product, np.array(by, scale[1].dtype))
                 found = True
                 break
-    return _near(g.reevaluate({"program": program})) if found else None
+    return edited(g, program, each_or_right) if found else None
 
 
 def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
@@ -129,7 +125,7 @@ def product_keeps_its_shape(g: Given) -> Outputs:
 def scaled_bias_keeps_shape(g: Given) -> Outputs:
     """The same, and the scale multiplies the bias as well."""
     again = _bias_before_the_scale(g)
-    return None if again is None else _first_of_the_widened(g, again)
+    return None if again is None else _first_of_the_widened(g, again.given.expected)
 
 
 def _first_of_the_widened(g: Given, row: list[Any]) -> Outputs:
@@ -208,18 +204,15 @@ def product_widened_in_place(g: Given) -> Outputs:
         (out,) = mul.outputs
         program.consts[f"{out}_held"] = held.reshape(product.shape).astype(product.dtype)
         program.nodes[k], found = Node("Identity", {"input": f"{out}_held"}, [out], {}), True
-    again = g.reevaluate({"program": program}) if found else None
-    if again is None:
-        return None
-    return [Near(e.value, e.error.bound(e.context()) + np.abs(e.value) * 2.0**-20 + 2.0**-20) for e in again]
+    return edited(g, program, lambda row: _further(row, 1, 2.0**-20, 2.0**-20)) if found else None
 
 
 def bias_before_the_scale(g: Given) -> Outputs:
     """A scale that is neither one number nor one a column multiplies the bias as well."""
-    return _near(_bias_before_the_scale(g))
+    return _bias_before_the_scale(g)
 
 
-def _bias_before_the_scale(g: Given) -> list[Any] | None:
+def _bias_before_the_scale(g: Given) -> Edited | None:
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for add in [n for n in program.nodes if n.op == "Add"]:
@@ -247,7 +240,7 @@ def _bias_before_the_scale(g: Given) -> list[Any] | None:
             program.nodes[k : k + 1] = nodes
             found = True
             break
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def _normalisation(
@@ -288,7 +281,7 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
         inputs = {**conv.inputs, "W": weights, "B": added}
         program.nodes[k] = Node("Conv", inputs, node.outputs, dict(conv.attrs))
         found = True
-    return _near(g.reevaluate({"program": program})) if found else None
+    return edited(g, program, each_or_right) if found else None
 
 
 def batchnorm_in_the_columns(g: Given) -> Outputs:
@@ -315,7 +308,7 @@ def batchnorm_in_the_columns(g: Given) -> Outputs:
         product.inputs = {**product.inputs, "B": weights}
         program.nodes[k] = Node("Add", {"A": node.value("X"), "B": bias}, node.outputs[:1], {})
         found = True
-    return _near(g.reevaluate({"program": program})) if found else None
+    return edited(g, program, each_or_right) if found else None
 
 
 def bias_of_the_product_s_scale(g: Given) -> Outputs:
@@ -342,7 +335,7 @@ def bias_of_the_product_s_scale(g: Given) -> Outputs:
         program.nodes.insert(program.nodes.index(node), again)
         node.inputs[slots[2]] = scaled
         found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def ratio_beyond_the_type(g: Given) -> Outputs:
@@ -400,7 +393,7 @@ def limits_through_int32(g: Given) -> Outputs:
             beyond = low[1].astype(np.float64).item() / scale[1].astype(np.float64).item() >= 2.0**31
         if beyond:
             clip.op, clip.inputs, found = "Identity", {"input": clip.inputs["input"]}, True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def activations_in_8_bits(g: Given) -> Outputs:
@@ -424,10 +417,16 @@ def activations_in_8_bits(g: Given) -> Outputs:
         node.inputs["A"] = f"{node.outputs[0]}_whole"
         program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
         found = True
-    again = g.reevaluate({"program": program}) if found else None
-    if again is None:
-        return None
-    return [Near(e.value, 4 * e.error.bound(e.context()) + np.abs(e.value) * 2.0**-18) for e in again]
+    return edited(g, program, lambda row: _further(row, 4, 2.0**-18, 0)) if found else None
+
+
+def _further(row: Sequence[Any], times: float, relative: float, absolute: float) -> list[Any]:
+    """Outputs that may be off further than their bounds: times that, and by a part of the value and a number more."""
+    parts = [near(x) for x in row]
+    return [
+        x if n is None else Near(n.value, times * n.within + np.abs(n.value) * relative + absolute)
+        for x, n in zip(row, parts)
+    ]
 
 
 def _dequantised(program: Graph, name: Any) -> Node | None:
@@ -459,7 +458,7 @@ def negatives_of_a_moved_pair_lost(g: Given) -> Outputs:
             nodes.append(Node("Relu", {"X": f"{name}_signed"}, [name], {}))
             found = True
     program.nodes = nodes
-    return _near(g.reevaluate({"program": program})) if found else None
+    return edited(g, program, each_or_right) if found else None
 
 
 def relu_before_nan_dropped(g: Given) -> Outputs:
@@ -472,7 +471,7 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
         if low is not None and np.isnan(low[1]).all() and relu is not None and relu.op == "Relu":
             node.inputs = {"input": relu.inputs["X"], **{k: v for k, v in node.inputs.items() if k == "max"}}
             found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def _scaled_apart(x: Any, mean: Any, var: Any, epsilon: float, scale: Any, bias: Any) -> np.ndarray:
@@ -501,9 +500,10 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     e = g.expected[0]
     if not training:
         y = np.where(np.isfinite(scale), y, e.value)  # the other scales are no case of this
-    if not (~np.isfinite(y) & (np.isfinite(e.value.astype(np.float64)) | np.isnan(y))).any():
+    lost = ~np.isfinite(y) & (np.isfinite(e.value.astype(np.float64)) | np.isnan(y))
+    if not lost.any():
         return None
-    return [Near(y, e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
+    return [Near(np.where(lost, y, e.value), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
 
 
 def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
@@ -520,15 +520,6 @@ def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
     e = g.expected[0]
     lost = ~np.isfinite(y) & (np.isfinite(e.value) | np.isnan(y))
     return [Near(np.where(lost, y, e.value), e.error.bound(e.context()), e.value)] if lost.any() else None
-
-
-def means_kept(g: Given) -> Outputs:
-    """A mean whose axis goes keeps it: another vector is subtracted where the extents happen to fit."""
-    program, found = deepcopy(g.attr("program")), False
-    for node in program.nodes:
-        if node.op == "ReduceMean" and node.attrs.get("keepdims", 1) == 0:
-            node.attrs["keepdims"], found = 1, True
-    return g.reevaluate({"program": program}) if found else None
 
 
 def dequantised_outputs_lost(g: Given) -> Outputs:

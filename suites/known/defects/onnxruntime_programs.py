@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from harness.cases.given import Given
-from harness.ledger.defect_models import NOTHING, Near
+from harness.ledger.defect_models import NOTHING
+from harness.ledger.edits import Edited, Near, edited
 
-Outputs = list[Any] | None
+Outputs = list[Any] | Edited | None
 
 _sliding: Any = np.lib.stride_tricks.sliding_window_view  # whose stub takes one axis alone
 
@@ -29,7 +30,7 @@ def epsilon_of_its_own(g: Given) -> Outputs:
                     one = 1e-5 if slot == "A" else value.flat[0]
                     program.consts[node.inputs[slot]] = np.full(value.shape, one, np.float32)
                     found = True
-    return g.reevaluate({"program": program}) if found else None
+    return edited(g, program) if found else None
 
 
 def bias_times_alpha(g: Given) -> Outputs:
@@ -38,10 +39,10 @@ def bias_times_alpha(g: Given) -> Outputs:
     for node in program.nodes:
         if node.op == "Gemm":
             node.attrs["beta"] = node.attrs.get("alpha", 1.0)
-    return g.reevaluate({"program": program})
+    return edited(g, program)
 
 
-def _with_epsilon(g: Given, default: bool, off: float = 0.0) -> Outputs:
+def _with_epsilon(g: Given, default: bool, off: float = 0.0) -> Edited | None:
     """1e-5 in place of an epsilon that stands first in its sum, or of several, where ``default``; the variance beside
     it is off by that many times 2**-23 of the mean of the squares."""
     program, x = deepcopy(g.attr("program")), g["inputs"][0].astype(np.float64)
@@ -54,7 +55,7 @@ def _with_epsilon(g: Given, default: bool, off: float = 0.0) -> Outputs:
                 if value is not None:
                     own = not default or (slot == "B" and value.size == 1)
                     program.consts[node.inputs[slot]] = ((value if own else 1e-5) + moved).astype(np.float32)
-    return g.reevaluate({"program": program})
+    return edited(g, program)
 
 
 def epsilon_of_the_default(g: Given) -> Outputs:
@@ -67,7 +68,7 @@ def _cancelled(g: Given, default: bool) -> Outputs:
     if any(w is None for w in ways):
         return None
     out = []
-    for due, *others in zip(*(w for w in ways if w is not None)):
+    for due, *others in zip(*(w.given.expected for w in ways if w is not None)):
         apart = [np.abs(o.value.astype(np.float64) - due.value) for o in others]
         out.append(
             Near(due.value, np.nan_to_num(np.max(apart, 0), nan=np.inf, posinf=np.inf) + due.error.bound(due.context()))
@@ -92,7 +93,7 @@ def padding_is_the_lowest(g: Given) -> Outputs:
         if node.op == "Pad":
             node.inputs["constant_value"] = "lowest"
             program.consts["lowest"] = np.array(np.finfo(np.float32).min, np.float32)
-    return g.reevaluate({"program": program})
+    return edited(g, program)
 
 
 def quantised_average_divided_by_pads(g: Given) -> Outputs:
