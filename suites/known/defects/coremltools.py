@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.cases.given import Given
-from harness.ledger.defect_models import Near
+from harness.ledger.defect_models import Near, Such
 
 Outputs = list[Any] | None
 
@@ -75,3 +75,22 @@ def taken_along_the_wrong_axis(g: Given) -> Outputs:
     rows = zip(x.reshape(blocks, *x.shape[b:]), at.reshape(blocks, *at.shape[b:]))
     taken = [np.take(p, i, axis - b) for p, i in rows]
     return [np.stack(taken).reshape(*x.shape[:b], *taken[0].shape)] if taken else None
+
+
+def extents_multiplied_in_their_type(g: Given) -> list[Any] | None:
+    """reshape with symbols: the extents that stand in front of a -1 are multiplied in the type of the list, and wrap."""
+    extents, volume = g["shape"], math.prod(g["x"].shape)
+    at = next((k for k, n in enumerate(extents) if n == -1), None)
+    if at is None or not extents[:at].size:
+        return None
+    with np.errstate(over="ignore"):
+        front = int(np.multiply.reduce(extents[:at], dtype=extents.dtype))
+    behind = math.prod(int(n) for n in extents[at + 1 :])
+    if front == math.prod(int(n) for n in extents[:at]) or front * behind == 0:
+        return None
+    shape = [int(n) for n in extents]
+    shape[at] = int(volume / (front * behind))
+    if min(shape) < 0:
+        return None
+    shows = np.zeros(shape, g["x"].dtype)
+    return [Such(lambda a: a.shape == shows.shape, shows, type_alone=True)]
