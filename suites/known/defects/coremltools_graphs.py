@@ -43,7 +43,7 @@ def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
     return {x for x in made if scope[x].ndim == 0}, scope
 
 
-def unary_of_a_folded_scalar(g: Given) -> bool:
+def array_op_of_a_folded_scalar(g: Given) -> bool:
     """Does an op that needs an array take a number of Python?"""
     graph: Graph = g.attr("program")
     numbers, _ = _numbers(g)
