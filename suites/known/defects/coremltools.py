@@ -78,7 +78,7 @@ def taken_along_the_wrong_axis(g: Given) -> Outputs:
 
 
 def extents_multiplied_in_their_type(g: Given) -> list[Any] | None:
-    """reshape with symbols: the extents that stand in front of a -1 are multiplied in the type of the list, and wrap."""
+    """reshape with symbols: the extents in front of a -1 are multiplied in the type of the list, and wrap."""
     extents, volume = g["shape"], math.prod(g["x"].shape)
     at = next((k for k, n in enumerate(extents) if n == -1), None)
     if at is None or not extents[:at].size:

@@ -154,6 +154,7 @@ def normalised_by_other_statistics(g: Given) -> list[Near]:
     y = np.where(np.isfinite(first), scale * (wide - mean), first) / deviation + bias
     sums = np.abs(wide).sum(tuple(a for a in range(x.ndim) if a != 1), keepdims=True)
     beyond = (g.inst.version == 9) & np.isfinite(sums) & (sums >= float(ml_dtypes.finfo(x.dtype).max) / 2)
+    y = y.astype(x.dtype).astype(np.float64)  # the quotient may overflow, too
     return [Near(y, np.where(beyond, np.inf, size * 16 * ml_dtypes.finfo(x.dtype).eps))]
 
 

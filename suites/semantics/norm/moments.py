@@ -355,7 +355,7 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     groups = d.pick((1, 2, 3, 4))
     shape = channels_shape(d, 3)
     c = groups * d.pick((1, 2, 3))
-    shape = (shape[0], c, *(max(1, n) for n in shape[2:]))
+    shape = (shape[0], c, *shape[2:])
     per_group = bool(param(d, "per_group", lambda: False))
     size = groups if per_group else c
     stash = param(d, "stash", lambda: draw_stash(d))
