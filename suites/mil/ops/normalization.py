@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, gathered
 from suites.mil import op
 from suites.mil.codecs import Held
 from suites.semantics import norm as s
@@ -42,6 +42,11 @@ def _break_gamma(d: Draw) -> dict[str, Any]:
     return {"x": T((*lead, n)), "axes": [-1], "gamma": T(wrong)}
 
 
+def _layer_open(call: Call) -> str | None:
+    tensors, params = call.version.decode(call)
+    return gathered(_order_open(call), s.layer_norm.underspecified(tensors, params))
+
+
 def _order_open(call: Call) -> str | None:
     axes, rank = call.attr("axes"), call.inputs["x"].ndim
     if axes is None or not {"gamma", "beta"} & {n for n, v in call.inputs.items() if v is not None}:
@@ -57,7 +62,7 @@ op(
     _KEYS,
     Spelling(out=lambda c, r: r[:1]),
     Sampling(ranks=(1, 5)),
-    Checks(breaks={"scale-fits-axes": _break_gamma}, ambiguous=_order_open),
+    Checks(breaks={"scale-fits-axes": _break_gamma}, ambiguous=_layer_open),
 )
 
 

@@ -9,9 +9,23 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64, DType, smallest_normal, smallest_subnormal
+from harness.core.dtypes import BF16, F16, F32, F64, DType, float_max, of, smallest_normal, smallest_subnormal
 from harness.core.errors import RuleError
-from harness.declare import Axes, Divisor, ElementType, Flag, Float, Integer, Ints, Real, T, composed, semantics
+from harness.declare import (
+    Axes,
+    Divisor,
+    ElementType,
+    Flag,
+    Float,
+    Integer,
+    Ints,
+    Real,
+    T,
+    composed,
+    of_result,
+    semantics,
+    underspecified,
+)
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma, unit
 from suites.semantics.bounds import quiet, top
@@ -97,13 +111,27 @@ def spread_bound(
 
 def below(ctx: Context, product: Array) -> Array:
     """How far a product or quotient that is no result may be off for being subnormal."""
-    return np.where((product > 0) & (product < smallest_normal(ctx.acc)), smallest_subnormal(ctx.acc) / 2, 0.0)
+    step = smallest_subnormal(ctx.acc)
+    off = step / 2 or step  # f64 holds no half of its own
+    return np.where((product > 0) & (product < smallest_normal(ctx.acc)), off, 0.0)
 
 
 def channels_shape(d: Draw, least: int) -> tuple[int, ...]:
     """Shape [n, c, *s] of at least ``least`` axes."""
     lo = max(least, d.min_rank)
     return d.shape(lo, max(lo, min(5, d.max_rank)))
+
+
+def lost_squares(x: Array, axes: Sequence[int], scale: Object, stage: DType) -> str | None:
+    """What is open of a result whose rows are normalised over ``axes`` in the type of the stage: infinite elements of
+    rows whose squares leave that type, as 0 times an infinite scale is NaN there.  scale: laid against x."""
+    if scale is None or not np.isinf(scale).any():
+        return None
+    with np.errstate(all="ignore"):
+        beyond = native.reduce("sum_square", wide(x), tuple(axes), True) >= float_max(stage) / 2
+    open_ = np.broadcast_to(beyond, x.shape) & np.isinf(scale)
+    why = "squares that leave the type of the stage, beside an infinite scale"
+    return underspecified(why, of_result(0, open_))
 
 
 # -- instance, layer, group
@@ -151,10 +179,17 @@ def _draw_instance(d: Draw) -> dict[str, Object]:
     return out
 
 
+def _instance_squares(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x, scale = inputs["x"], inputs.get("scale")
+    scale = None if scale is None else along_channels(scale, x.ndim)
+    return lost_squares(x, range(2, x.ndim), scale, of(x))
+
+
 @semantics(
     error=composed(_instance_bound),
     source="ONNX InstanceNormalization-1, -6, -22; MIL instance_norm iOS15",
     draw=_draw_instance,
+    ambiguous=_instance_squares,
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def instance_norm(
@@ -293,10 +328,18 @@ def _some_axes(d: Draw, rank: int) -> tuple[int, ...]:
     return tuple(a - rank if sign == 3 or (sign == 2 and d.bool()) else a for a in some)
 
 
+def _layer_squares(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """The text of MIL names no type of the stage: there it may be that of x."""
+    x, axes = inputs["x"], _layer_axes(inputs["x"], params)
+    scale = _scale(inputs.get("scale"), x, axes, params)
+    return lost_squares(x, axes, scale, of(x) if params.get("axis") is None else params["stash"])
+
+
 @semantics(
     error=(composed(_layer_bound), composed(_mean_bound), composed(_inverse_bound)),
     source="ONNX LayerNormalization-17; MIL layer_norm iOS15",
     draw=_draw_layer,
+    ambiguous=_layer_squares,
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def layer_norm(

@@ -8,7 +8,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import BF16, F16, F32, F64, DType, float_max
+from harness.core.dtypes import BF16, F16, F32, F64, DType
 from harness.core.errors import RuleError
 from harness.declare import (
     Axes,
@@ -23,14 +23,23 @@ from harness.declare import (
     T,
     composed,
     semantics,
-    underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma
 from suites.semantics.bounds import quiet, slope, tiny, top
 from suites.semantics.drawing import param
 from suites.semantics.movement.common import norm_axes, norm_axis
-from suites.semantics.norm.moments import EPSILONS, below, draw_stash, draw_tail, onto, stage_unit, wide, within
+from suites.semantics.norm.moments import (
+    EPSILONS,
+    below,
+    draw_stash,
+    draw_tail,
+    lost_squares,
+    onto,
+    stage_unit,
+    wide,
+    within,
+)
 
 Array = np.ndarray
 
@@ -146,14 +155,9 @@ def _rms_bound(ctx: Context) -> Array:
 
 def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """An infinite result of a row whose squares leave the stage's type: 0 times an infinite scale is NaN there."""
-    x, scale = wide(inputs["x"]), inputs.get("scale")
-    if scale is None or not np.isinf(wide(scale)).any():
-        return None
-    axes = tuple(range(norm_axis(params.get("axis", -1), x.ndim), x.ndim))
-    with np.errstate(all="ignore"):
-        beyond = native.reduce("sum_square", x, axes, True) >= float_max(params.get("stash") or F32) / 2
-    open_ = np.broadcast_to(beyond, x.shape) & np.isinf(wide(onto(scale, x.shape, "scale")))
-    return underspecified("squares that leave the type of the stage, beside an infinite scale", open_)
+    x, scale = inputs["x"], inputs.get("scale")
+    scale = None if scale is None else wide(onto(scale, x.shape, "scale"))
+    return lost_squares(x, range(norm_axis(params.get("axis", -1), x.ndim), x.ndim), scale, params.get("stash") or F32)
 
 
 def _draw_rms(d: Draw) -> dict[str, Object]:
