@@ -83,19 +83,49 @@ def scale_behind_the_product(g: Given) -> Outputs:
     for product in [n for n in program.nodes if n.op == "MatMul"]:
         for slot in ("A", "B"):
             node = next((n for n in program.nodes if product.inputs[slot] in n.outputs), None)
-            if node is None or node.op not in ("Mul", "Div"):
-                continue
-            for x, other in (("A", "B"), ("B", "A"))[: 1 + (node.op == "Mul")]:
-                scale = _constant(program, node.inputs[other])
-                if scale is None or scale[1].size != 1:
-                    continue
-                with np.errstate(all="ignore"):
-                    by = scale[1].ravel()[0] if node.op == "Mul" else 1 / scale[1].ravel()[0]
-                product.inputs[slot] = node.inputs[x]
-                _multiplied(program, product, np.array(by, scale[1].dtype))
+            scale = None if node is None else _scale_of(program, node)
+            if scale is not None:
+                product.inputs[slot] = scale[0]
+                _multiplied(program, product, np.asarray(scale[1]))
                 found = True
-                break
     return edited(g, program, each_or_right) if found else None
+
+
+def scales_in_one_number(g: Given) -> Outputs:
+    """The numbers by which an operand of a MatMul and its product are multiplied or divided are multiplied first, and
+    that may overflow."""
+    program, found = deepcopy(g.attr("program")), False
+    for product in [n for n in program.nodes if n.op == "MatMul"]:
+        by, scaled = None, False
+        for slot in ("A", "B"):
+            node = next((n for n in program.nodes if product.inputs[slot] in n.outputs), None)
+            one = None if node is None else _scale_of(program, node)
+            if one is not None:
+                product.inputs[slot], by, scaled = one[0], one[1] if by is None else by * one[1], True
+        behind = [n for n in program.nodes if product.outputs[0] in n.inputs.values()]
+        one = _scale_of(program, behind[0], product.outputs[0]) if len(behind) == 1 else None
+        if one is None or by is None or not scaled or product.outputs[0] in program.outputs:
+            continue
+        with np.errstate(all="ignore"):
+            by = np.asarray(by * one[1])
+        name = f"{behind[0].outputs[0]}_by"
+        program.consts[name] = by
+        program.nodes[program.nodes.index(behind[0])] = Node(
+            "Mul", {"A": product.outputs[0], "B": name}, behind[0].outputs, {}
+        )
+        found = True
+    return edited(g, program, each_or_right) if found else None
+
+
+def _scale_of(program: Graph, node: Node, of: str | None = None) -> tuple[str, Any] | None:
+    """What a Mul or Div by one constant number scales (``of``, if that is given), and by what."""
+    for x, other in (("A", "B"), ("B", "A"))[: 1 + (node.op == "Mul")] if node.op in ("Mul", "Div") else ():
+        scale = _constant(program, node.inputs[other])
+        if scale is not None and scale[1].size == 1 and of in (None, node.inputs[x]):
+            number = scale[1].ravel()[0]
+            with np.errstate(all="ignore"):
+                return node.value(x), number if node.op == "Mul" else scale[1].dtype.type(1) / number
+    return None
 
 
 def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
@@ -300,7 +330,8 @@ def batchnorm_in_the_columns(g: Given) -> Outputs:
         by, added = _normalisation(node, scope, w, None)
         with np.errstate(all="ignore"):
             merged = w * by
-        if np.isfinite(merged).all():
+            sums = np.abs(scope[product.value("A")]).astype(np.float64) @ np.abs(merged).astype(np.float64)
+        if np.all(sums < np.finfo(w.dtype).max / 2):  # no step on the way overflows
             continue
         weights, bias = f"{node.outputs[0]}_weights", f"{node.outputs[0]}_bias"
         rank = scope[node.value("X")].ndim
