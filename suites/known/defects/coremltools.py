@@ -94,3 +94,16 @@ def extents_multiplied_in_their_type(g: Given) -> list[Any] | None:
         return None
     shows = np.zeros(shape, g["x"].dtype)
     return [Such(lambda a: a.shape == shows.shape, shows, type_alone=True)]
+
+
+def ends_added_in_their_type(g: Given) -> list[Any] | None:
+    """slice_by_size: the end of a slice is begin plus size in the type of both, and wraps."""
+    x, begin, size = g["x"], g["begin"], g["size"]
+    with np.errstate(over="ignore"):
+        ends = [None if n <= 0 else int(np.add(b, n, dtype=begin.dtype)) for b, n in zip(begin, size)]
+    if all(e is None or e == int(b) + int(n) for e, b, n in zip(ends, begin, size)):
+        return None
+    y = x[tuple(slice(int(b), e) for b, e in zip(begin, ends))]
+    return [
+        y if y.shape == g.expected[0].value.shape else Such(lambda a: a.dtype == y.dtype and np.array_equal(a, y), y)
+    ]

@@ -253,9 +253,12 @@ def padding_meets_no_weight(g: Given) -> Outputs:
 
 
 def _wider(g: Given, narrow: Any, to: DType, room: float) -> Outputs:
-    """The program with values of these types in a wider one, whose results alone are rounded.
+    """The program with values of these types in a wider one, whose results alone are rounded; None where it has none.
 
     room: by which the bounds are multiplied."""
+    scope = g.case.version.dialect.language.run(g.attr("program"), g["inputs"], g.inst.opset)
+    if not any(isinstance(x, np.ndarray) and of(x) in narrow for x in scope.values()):
+        return None
     program = deepcopy(g.attr("program"))
     for name, value in program.consts.items():
         program.consts[name] = value.astype(to.np) if of(value) in narrow else value
@@ -288,9 +291,7 @@ def unrounded_between(g: Given) -> Outputs:
 
 def unrounded_between_f16(g: Given) -> Outputs:
     """In a program with values of f16 those on the way are of f32, and the results alone are rounded to f16."""
-    scope = g.case.version.dialect.language.run(g.attr("program"), g["inputs"], g.inst.opset)
-    some = any(isinstance(x, np.ndarray) and of(x) is F16 for x in scope.values())
-    return _wider(g, (F16,), F32, 1.0) if some else None
+    return _wider(g, (F16,), F32, 1.0)
 
 
 def scales_behind_sums(g: Given) -> Outputs:
