@@ -144,6 +144,9 @@ def test_pad_by_axes_and_value() -> None:
         s.pad(x, np.array(7), pads=(1, 2), mode="constant", axes=(-1,)), np.pad(x, ((0, 0), (1, 2)), constant_values=7)
     )
     same(s.pad(x, pads=(0, -1, 0, -2), mode="constant"), x[:, 1:1])
+    same(s.pad(numbered((0, 2)), pads=(-1, 0, 1, 0), mode="constant"), numbered((0, 2)))
+    same(s.pad(numbered((2,)), np.array(7), pads=(-3, 4), mode="constant"), np.full(3, 7).astype(numbered((2,)).dtype))
+    same(s.pad(numbered((2,)), np.array(7), pads=(5, -6), mode="constant"), np.full(1, 7).astype(numbered((2,)).dtype))
     with pytest.raises(RuleError, match="extent-nonnegative"):
         s.pad(x, pads=(0, -4, 0, 0), mode="constant")
     with pytest.raises(RuleError, match="border-has-data"):

@@ -14,21 +14,20 @@ from suites.semantics.movement.common import fixed, norm_axes, options, prod, si
 
 
 def pad_axes(x: np.ndarray, before: list[int], after: list[int], mode: str, value: object) -> np.ndarray:
-    """``x`` with before[i] / after[i] elements added on axis i; negative amounts are cropped first."""
-    index = []
-    for i, n in enumerate(x.shape):
-        lo, hi = max(-before[i], 0), n - max(-after[i], 0)
-        if n + before[i] + after[i] < 0:
-            raise RuleError("extent-nonnegative", f"pads {before}, {after} on {list(x.shape)}")
-        index.append(slice(min(lo, n), max(hi, lo, 0)))
-    x = x[tuple(index)]
-    widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)]
+    """``x`` with before[i] / after[i] elements added on axis i, removed where that is negative: each axis is as much
+    longer or shorter.  Raises RuleError "extent-nonnegative", "border-has-data"."""
+    shape = [n + b + a for n, b, a in zip(x.shape, before, after, strict=True)]
+    if min(shape, default=0) < 0:
+        raise RuleError("extent-nonnegative", f"pads {before}, {after} on {list(x.shape)}")
+    # of each axis what is left, which is nothing where one side removes more than there is
+    kept = [(max(-b, 0), max(min(n, n + a), -b, 0)) for n, b, a in zip(x.shape, before, after, strict=True)]
+    x = x[tuple(slice(lo, hi) for lo, hi in kept)]
     if mode == "constant":
-        shape = [n + b + a for n, (b, a) in zip(x.shape, widths, strict=True)]
         out = np.empty(shape, x.dtype)
         out.fill(value) if x.dtype.kind != "O" else out.__setitem__(Ellipsis, value)
-        out[tuple(slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True))] = x
+        out[tuple(slice(lo + b, lo + b + n) for (lo, _), b, n in zip(kept, before, x.shape, strict=True))] = x
         return out
+    widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)]
     for axis, (b, a) in enumerate(widths):
         if b or a:
             x = x.take(_source(x.shape[axis], b, a, mode), axis)
