@@ -150,7 +150,8 @@ def sum_of_unsigned_bytes(g: Given) -> Outputs:
     real = total * q["scale"][0] / out["scale"][0] + out["zero_point"][0]
     due, given = g.expected[0].value, np.clip(fixed.away(real), 0, 255).astype(np.uint8)
     if due.dtype.itemsize == 1:  # or the next one, which of 127 and 128 is no neighbour as a signed byte
-        after = np.where((given > 0) & (given < 255), np.where(real > given, given + 1, given - 1), given)
+        after = np.where(real > given, given.astype(int) + 1, given.astype(int) - 1).clip(0, 255)
+        after = np.where((real > 0) & (real < 255), after, given)
         return [Near(*(a.astype(np.uint8).view(due.dtype).reshape(due.shape) for a in (given, 0 * given, after)))]
 
     def of_bytes(a: np.ndarray) -> bool:

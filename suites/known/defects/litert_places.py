@@ -306,6 +306,18 @@ def silent_zeros(g: Given) -> Outputs:
     return [Near(e.value, _bound(e), np.zeros_like(e.value)) for e in g.expected]
 
 
+def biases_of_the_other_direction(g: Given) -> Outputs:
+    """BIDIRECTIONAL_SEQUENCE_LSTM: what was written over is the bias of the other direction's projection, 0 where that
+    has none, or right."""
+    halves = []
+    for own, other in (("fw", "bw"), ("bw", "fw")):
+        weights, bias = g[f"{own}_projection_weights"], g[f"{other}_projection_bias"]
+        outputs = len(g[f"{own}_input_to_output_weights"] if weights is None else weights)
+        halves.append(np.zeros(outputs, np.float32) if bias is None or len(bias) != outputs else bias)
+    rows = [np.concatenate(halves)] if len(g.expected) == 1 else halves
+    return [Near(e.value, _bound(e), np.broadcast_to(r, e.value.shape)) for e, r in zip(g.expected, rows, strict=True)]
+
+
 def slices_of_whole_bytes(g: Given) -> Outputs:
     """Of a slice of N packed 4-bit elements, N // 2 bytes are copied, one slice behind the other, from where the slices
     would begin if all were of so many bytes; what lies behind the last byte written is anything."""

@@ -308,14 +308,30 @@ def ort_resize_same(g: Given) -> list[Any] | None:
     x, shape = g["X"], g.expected[0].value.shape
     if g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return _resized(g, {})
+    return _copied_along(g, [n == m for n, m in zip(x.shape, shape, strict=True)])
+
+
+def ort_resize_scale_of_one(g: Given) -> list[Any] | None:
+    """An axis whose scale is 1 is copied, in spite of half pixels."""
+    scales, axes = g["scales"], g.attr("axes")
+    if scales is None or g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+        return None
+    ones = np.ones(g["X"].ndim)
+    ones[list(range(g["X"].ndim)) if axes is None else list(axes)] = scales
+    return _copied_along(g, (ones == 1).tolist())
+
+
+def _copied_along(g: Given, same: list[bool]) -> list[Any] | None:
+    """The nearest elements, of some axes those at the same place."""
+    x, shape = g["X"], g.expected[0].value.shape
     where, ways = [], []
     for a, n in enumerate(x.shape):  # the element that is taken along each axis
         along = np.arange(n, dtype=np.float32).reshape([n if b == a else 1 for b in range(x.ndim)])
         taken = g.reevaluate(None, {"X": np.broadcast_to(along, x.shape).copy()})
         if taken is None:
             return None
-        where.append(np.indices(shape)[a] if shape[a] == n else taken[0].value.astype(int))
-        unsure = (shape[a] != n) & (np.asarray(taken[0].error.bound(taken[0].context())) >= 0.5)
+        where.append(np.indices(shape)[a] if same[a] else taken[0].value.astype(int))
+        unsure = (not same[a]) & (np.asarray(taken[0].error.bound(taken[0].context())) >= 0.5)
         ways.append((0, -unsure.astype(int), unsure.astype(int)) if unsure.any() else (0,))  # a boundary: any neighbour
     there = [x[tuple(np.clip(w + d, 0, n - 1) for w, d, n in zip(where, way, x.shape))] for way in product(*ways)]
     if len(there) == 1:
