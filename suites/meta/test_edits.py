@@ -125,3 +125,11 @@ def test_elements_that_may_be_right_are_near_those_of_the_edited_program(listed:
     assert isinstance(item, Near)
     assert np.array_equal(item.value, row[0].value)
     assert (np.asarray(item.within) > 0).all()
+
+
+def test_room_for_unrounded_values_is_no_room_for_another_model(listed: Ledger) -> None:
+    """Values of f64 in place of f32 have 2**29 times their bound, which must not multiply what else may be off."""
+    inst = listed.by_id["ort-matmul-activations-in-8-bits"].instance
+    case = fill(registry.version_of(inst), inst, 0)
+    off = case.expected[0][0].value * np.float32(1 + 2**-6)
+    assert _judged(case, off, listed).verdict is Verdict.MISMATCH

@@ -442,9 +442,10 @@ def activations_in_8_bits(g: Given) -> Outputs:
         parts = []
         for start in range(0, x.shape[along], size):
             part = x.take(range(start, min(start + size, x.shape[along])), along)
-            step = np.abs(part).max(along, keepdims=True) / 127
-            with np.errstate(all="ignore"):
-                parts.append(np.where(step > 0, np.rint(part / step) * step, 0.0))
+            with np.errstate(all="ignore"):  # in f32, which decides what is halfway
+                step = np.abs(part.astype(np.float32)).max(along, keepdims=True) / np.float32(127)
+                whole = np.rint(part.astype(np.float32) * (np.float32(1) / step))
+                parts.append(np.where(step > 0, whole.astype(np.float64) * step, 0.0))
         node.inputs["A"] = f"{node.outputs[0]}_whole"
         program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
         found = True
