@@ -129,9 +129,10 @@ def _scale_of(program: Graph, node: Node, of: str | None = None) -> tuple[str, A
 
 
 def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
-    """The name of the first product of integers of a program and its shape; None where there is no such product."""
+    """The name of the first product of integers that a program reads and its shape; None where there is none."""
     program = g.attr("program")
-    product = next((n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"), None)
+    products = [n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"]
+    product = next((p for p in products if _behind(program, p)), None)
     if product is None:
         return None, ()
     return product, g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
