@@ -202,7 +202,8 @@ def ort_old_negative_axes_left(g: Given) -> Outputs:
         return [_first(g)]
     held = g["axes"] is not None
     told = g.reevaluate(None, {"axes": np.array(kept, np.int64)}) if held else g.reevaluate({"axes": kept})
-    if told and g.inst.op == "ReduceMean":  # of nothing it is undefined
+    undefined = g.inst.op == "ReduceMean" or (g.inst.op in ("ReduceMin", "ReduceMax") and int(g.inst.version) < 20)
+    if told and undefined:  # of nothing, that is
         return [Near(told[0].value, np.inf)]
     return told
 
@@ -240,3 +241,13 @@ def ort_old_same_counted(g: Given) -> Outputs:
 def ort_old_same_counted_by_place(g: Given) -> Outputs:
     """The same where the end of axis i has the padding that stands at 2 i + 1 of all."""
     return _same_counted(g, True)
+
+
+def batches_of_nothing_not_broadcast(g: Given) -> Outputs:
+    """MatMul of matrices without a contracted extent has the batches of the first operand; its elements are what lay in
+    memory."""
+    a, b, due = g["A"], g["B"], g.expected[0].value
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1]:
+        return None
+    shape = (*a.shape[:-1], b.shape[-1])
+    return None if shape == due.shape else [Near(np.zeros(shape, due.dtype), np.inf)]
