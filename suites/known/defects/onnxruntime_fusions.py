@@ -47,8 +47,10 @@ def means_kept(g: Given) -> Outputs:
 
 
 def constants_without_axes(g: Given) -> Outputs:
-    """A constant of one element is a scalar, which widens nothing."""
+    """Beside a mean whose axis goes, a constant of one element is a scalar, which widens nothing."""
     program = deepcopy(g.attr("program"))
+    if all(n.op != "ReduceMean" or n.attrs.get("keepdims", 1) for n in program.nodes):
+        return None
     wide = {n: x for n, x in program.consts.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim}
     wide = {n: x for n, x in wide.items() if x.size == 1}
     program.consts |= {n: x.reshape(()) for n, x in wide.items()}

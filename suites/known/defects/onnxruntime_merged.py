@@ -96,23 +96,18 @@ def scales_in_one_number(g: Given) -> Outputs:
     that may overflow."""
     program, found = deepcopy(g.attr("program")), False
     for product in [n for n in program.nodes if n.op == "MatMul"]:
-        by, scaled = None, False
-        for slot in ("A", "B"):
-            node = next((n for n in program.nodes if product.inputs[slot] in n.outputs), None)
-            one = None if node is None else _scale_of(program, node)
-            if one is not None:
-                product.inputs[slot], by, scaled = one[0], one[1] if by is None else by * one[1], True
+        makers = {slot: next((n for n in program.nodes if product.inputs[slot] in n.outputs), None) for slot in "AB"}
+        scales = {slot: scale for slot, n in makers.items() if n and (scale := _scale_of(program, n)) is not None}
         behind = [n for n in program.nodes if product.outputs[0] in n.inputs.values()]
-        one = _scale_of(program, behind[0], product.outputs[0]) if len(behind) == 1 else None
-        if one is None or by is None or not scaled or product.outputs[0] in program.outputs:
+        last = _scale_of(program, behind[0], product.outputs[0]) if len(behind) == 1 else None
+        if last is None or not scales or product.outputs[0] in program.outputs:
             continue
         with np.errstate(all="ignore"):
-            by = np.asarray(by * one[1])
+            by = np.prod([number for _, number in scales.values()]) * last[1]
+        product.inputs |= {slot: x for slot, (x, _) in scales.items()}
         name = f"{behind[0].outputs[0]}_by"
-        program.consts[name] = by
-        program.nodes[program.nodes.index(behind[0])] = Node(
-            "Mul", {"A": product.outputs[0], "B": name}, behind[0].outputs, {}
-        )
+        program.consts[name] = np.asarray(by)
+        behind[0].op, behind[0].inputs = "Mul", {"A": product.outputs[0], "B": name}
         found = True
     return edited(g, program, each_or_right) if found else None
 
