@@ -161,3 +161,10 @@ def root_and_square_dropped(g: Given) -> Outputs:
                 node.op, node.inputs = "identity", {"x": node.inputs["x"]}
 
     return _changed(g, edit)
+
+
+def reshape_says_zero(g: Given) -> bool:
+    """Does the shape of a reshape hold a 0, which stands for the extent of its operand?"""
+    e = Edit(g)
+    told = [e.const(n, "shape") for n in e.p.nodes if n.op == "reshape"]
+    return any(shape is not None and 0 in shape for shape in told)

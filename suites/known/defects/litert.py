@@ -266,3 +266,19 @@ def shares_of_terms_from_a_table(g: Given) -> Outputs:
     due = g.expected[0].value
     share = np.asarray(due, np.float64) * g.attr("@outputs")[0]["quant"]["scale"][0]
     return [Near(due, 2.5 + np.abs(share) * (8 + 2 * g["input"].shape[-1]))]
+
+
+def labels_beyond_the_classes(g: Given) -> Outputs:
+    """MULTINOMIAL: a class whose logit is not finite is never drawn; of a row with no other class the label is the
+    number of classes."""
+    finite = np.isfinite(g["logits"])
+    rows, classes = finite.shape
+    shows = np.where(finite.any(-1), finite.argmax(-1), classes)[:, None] + np.zeros_like(g.expected[0].value)
+
+    def told(a: np.ndarray) -> bool:
+        if a.shape != shows.shape or a.dtype != shows.dtype or np.any((a < 0) | (a > classes)):
+            return False
+        drawn = np.column_stack([finite, ~finite.any(-1)])[np.arange(rows)[:, None], a]
+        return bool(drawn.all())
+
+    return [Such(told, shows)]

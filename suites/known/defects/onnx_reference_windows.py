@@ -114,7 +114,8 @@ def windows_of_the_padded(g: Given) -> list[Near]:
     info, most = ml_dtypes.finfo(x.dtype), float(np.finfo("f8" if x.dtype == np.float64 else "f4").max)
     y = np.where(np.abs(total) > most, np.copysign(np.inf, total), total) / count
     off = size / count * info.eps * (4 + v.shape[-1]) + info.smallest_subnormal
-    off = np.where(np.isinf(size) & (np.where(keep & np.isfinite(v), np.abs(v), 0).sum(-1) > most), np.inf, off)
+    finite = np.where(keep & np.isfinite(v), np.abs(v), 0).sum(-1)
+    off = np.where((finite > most) & (np.isinf(size) | (finite > np.abs(total) * 1.5)), np.inf, off)  # on the way
     if lp:
         low, y, high = ((np.maximum(z, 0) * v.shape[-1]) ** (1 / p) for z in (y - off, y, y + off))
         off, y = np.maximum(high - y, y - low) + y * 2 * info.eps, y.astype(x.dtype).astype(np.float64)

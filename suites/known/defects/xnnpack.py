@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,24 @@ def root_by_reciprocal(g: Given) -> Outputs:
 def sloped_by_the_sign_bit(g: Given) -> Outputs:
     """LEAKY_RELU and PRELU multiply where the sign bit of x is set, that of -0 too.  Numbers below the smallest normal
     one, x, the slope and the product, count as zero."""
+    return _sloped(g, lambda x, a, b: np.where(np.signbit(x), a * b, a))
+
+
+def sloped_where_below_zero(g: Given) -> Outputs:
+    """LEAKY_RELU and PRELU, the same but for the comparison: x goes through as it is unless it is less than 0, and one
+    below the smallest normal number is not."""
+    return _sloped(g, lambda x, a, b: np.where(a < 0, a * b, x))
+
+
+def _sloped(g: Given, kernel: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]) -> Outputs:
+    """kernel: of x and of x and the slope without subnormals."""
     x, e = g["input"], g.expected[0]
     if x.dtype != np.float32:
         return None
     tiny = np.finfo(np.float32).tiny
     slope = np.asarray(g["alpha"] if "alpha" in g.arrays else g.attr("alpha", 0.0), np.float32)
     with np.errstate(all="ignore"):
-        a, b = without_subnormals(x), without_subnormals(slope)
-        y = np.where(np.signbit(x), a * b, a).astype(np.float32)
+        y = kernel(x, without_subnormals(x), without_subnormals(slope)).astype(np.float32)
     flushed = np.where(np.abs(y) < tiny, np.float32(0), y)
     small = (np.abs(e.value) <= tiny) | (np.abs(x) < tiny) | (np.abs(np.broadcast_to(slope, x.shape)) < tiny)
     within = e.error.bound(e.context())
