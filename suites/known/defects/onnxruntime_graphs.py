@@ -108,13 +108,18 @@ def squeeze_of_unsorted_axes(g: Given) -> bool:
 
 
 def shape_of_an_unsorted_squeeze(g: Given) -> Outputs:
-    """A Shape of what a Squeeze with unsorted axes gives, folded, is the one that shape inference makes of it."""
+    """A Shape of what a Squeeze with unsorted axes gives, folded, is the one that shape inference makes of it.  So is
+    the shape of what the Squeeze gives, if it is fused with a node before it that only changes the shape."""
     dialect, graph = g.case.version.dialect, g.inst.attrs["program"]
     scope = dialect.language.run(graph, g.arrays["inputs"], g.inst.opset)
     inferred, given = dict[str, list[int]](), dict[str, Any]()
+    reshaped = {o for n in graph.nodes if n.op in ("Reshape", "Squeeze", "Unsqueeze") for o in n.outputs}
     for node in graph.nodes:
         if _unsorted(node):
-            inferred[node.outputs[0]] = _seen_by_inference(np.shape(scope[node.inputs["data"]]), node.attrs["axes"])
+            (out,) = node.outputs
+            inferred[out] = _seen_by_inference(np.shape(scope[node.inputs["data"]]), node.attrs["axes"])
+            if node.inputs["data"] in reshaped:
+                given[out] = np.asarray(scope[out]).reshape(inferred[out])
         elif node.op == "Shape" and node.inputs["data"] in inferred:
             given[node.outputs[0]] = np.array(inferred[node.inputs["data"]], np.int64)
         else:  # what keeps the shape of its operand keeps the inferred one
