@@ -301,13 +301,14 @@ def scales_behind_sums(g: Given) -> Outputs:
     """Scales of DequantizeLinear that are NaN or infinite multiply the sum of products, not the factors: those of
     columns each its own column."""
     program, by = deepcopy(g.attr("program")), np.ones((), np.float32)
+    folded = _folded(g, program)
     for node in program.nodes:
         if node.op == "DequantizeLinear":
-            name = node.value("x_scale")
-            scale = program.consts.get(name)
+            scale = folded.get(node.value("x_scale"))
             if scale is not None and scale.ndim < 2 and not np.isfinite(scale).all():
                 one = scale.ravel()[0] if scale.size == 1 else np.where(np.isfinite(scale), 1, scale)
-                program.consts[name] = np.where(np.isfinite(scale), scale, 1).astype(scale.dtype)
+                node.inputs["x_scale"] = f"{node.outputs[0]}_finite"
+                program.consts[str(node.inputs["x_scale"])] = np.where(np.isfinite(scale), scale, 1).astype(scale.dtype)
                 by = by * one
     products = [n for n in program.nodes if n.op == "MatMul"]
     if np.isfinite(by).all() or len(products) != 1:
@@ -354,18 +355,3 @@ def clips_to_the_largest(g: Given) -> Outputs:
                 program.consts[str(node.inputs[slot])] = np.array(value * np.finfo(dtype).max, dtype)
                 found = True
     return edited(g, program) if found else None
-
-
-def rows_beyond_8_bits(g: Given) -> Outputs:
-    """MatMulNBits with an accuracy level of 4 scales a row of the first factor by its largest magnitude: anything comes
-    of a row with numbers that are infinite, NaN, or huge, if the result or the right one is not finite."""
-    program = g.attr("program")
-    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
-    factors = [scope[n.value("A")] for n in program.nodes if n.op in ("Gemm", "MatMul")]
-    if len(factors) != 1 or factors[0].ndim < 2:
-        return None
-    with np.errstate(all="ignore"):
-        rows = ~(np.abs(factors[0].astype(np.float64)).max(-1, keepdims=True, initial=0) < 1e36)
-    if any(e.value.ndim != rows.ndim for e in g.expected) or not rows.any():
-        return None
-    return [Near(e.value, np.where(rows, np.inf, e.error.bound(e.context()))) for e in g.expected]

@@ -3,7 +3,7 @@ shapes ONNX Runtime merges into the product beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -35,13 +35,22 @@ def _constant(program: Graph, name: Any) -> tuple[str, np.ndarray] | None:
     return (name, program.consts[name]) if name in program.consts else None
 
 
-def _folded(program: Graph, name: Any) -> bool:
+def _before(program: Graph, name: Any, ops: Sequence[str]) -> Any:
+    """The value that nodes of these ops take, one after the other, to make a value."""
+    made = next((n for n in program.nodes if name in n.outputs), None)
+    while made is not None and made.op in ops:
+        name = made.value("data")
+        made = next((n for n in program.nodes if name in n.outputs), None)
+    return name
+
+
+def is_folded(program: Graph, name: Any) -> bool:
     """Is a value known before anything runs: a constant, or made of such by nodes?"""
     made = next((n for n in program.nodes if name in n.outputs), None)
     if made is None:
         return name in program.consts
     given = [x for v in made.inputs.values() for x in (v if isinstance(v, list) else [v]) if x]
-    return all(_folded(program, x) for x in given)
+    return all(is_folded(program, x) for x in given)
 
 
 def _multiplied(program: Graph, node: Node, by: np.ndarray) -> None:
@@ -115,7 +124,7 @@ def scales_in_one_number(g: Given) -> Outputs:
 def _scale_of(program: Graph, node: Node, of: str | None = None) -> tuple[str, Any] | None:
     """What a Mul or Div by one constant number scales (``of``, if that is given), and by what."""
     for x, other in (("A", "B"), ("B", "A"))[: 1 + (node.op == "Mul")] if node.op in ("Mul", "Div") else ():
-        scale = _constant(program, node.inputs[other])
+        scale = _constant(program, _before(program, node.inputs[other], ("Reshape", "Squeeze", "Unsqueeze")))
         if scale is not None and scale[1].size == 1 and of in (None, node.inputs[x]):
             number = scale[1].ravel()[0]
             with np.errstate(all="ignore"):
@@ -127,13 +136,13 @@ def _integer_product(g: Given) -> tuple[str | None, tuple[int, ...]]:
     """The name of the first product of integers that a program reads and its shape; None where there is none."""
     program = g.attr("program")
     products = [n.outputs[0] for n in program.nodes if n.op == "MatMulInteger"]
-    product = next((p for p in products if _behind(program, p)), None)
+    product = next((p for p in products if values_behind(program, p)), None)
     if product is None:
         return None, ()
     return product, g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)[product].shape
 
 
-def _behind(program: Graph, name: str) -> set[str]:
+def values_behind(program: Graph, name: str) -> set[str]:
     """The values that follow from a value."""
     names = {name}
     for node in program.nodes:
@@ -160,7 +169,7 @@ def _first_of_the_widened(g: Given, row: list[Any]) -> Outputs:
     product, shape = _integer_product(g)
     if product is None:
         return None
-    out, found, behind = list[Any](), False, _behind(program, product)
+    out, found, behind = list[Any](), False, values_behind(program, product)
     for name, e in zip(program.outputs, row):
         value, within = e.value, np.broadcast_to(e.error.bound(e.context()), e.value.shape)
         if value.ndim < len(shape) or name not in behind:
@@ -180,7 +189,7 @@ def first_elements_of_the_widened(g: Given) -> Outputs:
     product, shape = _integer_product(g)
     if product is None:
         return None
-    out, count, behind = list[Any](), int(np.prod(shape)), _behind(program, product)
+    out, count, behind = list[Any](), int(np.prod(shape)), values_behind(program, product)
     for name, e in zip(program.outputs, g.expected):
         if name not in behind or e.value.size <= count:
             out.append(None)
@@ -423,14 +432,31 @@ def limits_through_int32(g: Given) -> Outputs:
     return edited(g, program) if found else None
 
 
+# how many steps an element is, of the largest magnitude: the reciprocal of a step is rounded twice or once
+STEPS: tuple[Callable[[Any], Any], ...] = (
+    lambda most: np.float32(1) / (most / np.float32(127)) if np.ndim(most) or most > 0 else np.float32(0),
+    lambda most: np.float32(127) / most if np.ndim(most) or most > 0 else np.float32(0),
+)
+
+
 def activations_in_8_bits(g: Given) -> Outputs:
     """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of a row,
     or of each part of it that has a scale of its own."""
-    program, found = deepcopy(g.attr("program")), False
+    return _in_8_bits(g, STEPS[0])
+
+
+def activations_in_127ths(g: Given) -> Outputs:
+    """The same, but for how the reciprocal of a step is rounded."""
+    return _in_8_bits(g, STEPS[1])
+
+
+def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
+    """steps: of the largest magnitude, how many an element is."""
+    program, lost = deepcopy(g.attr("program")), 0.0
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for node in program.nodes:
-        weights = _dequantised(program, node.inputs.get("B")) if node.op in ("MatMul", "Gemm") else None
-        if weights is None or not _folded(program, weights.inputs["x"]):
+        weights = dequantised(program, node.inputs.get("B")) if node.op in ("MatMul", "Gemm") else None
+        if weights is None or not is_folded(program, weights.inputs["x"]):
             continue
         x = scope[node.value("A")].astype(np.float64)
         along = 0 if node.attrs.get("transA") else x.ndim - 1
@@ -439,13 +465,19 @@ def activations_in_8_bits(g: Given) -> Outputs:
         for start in range(0, x.shape[along], size):
             part = x.take(range(start, min(start + size, x.shape[along])), along)
             with np.errstate(all="ignore"):  # in f32, which decides what is halfway
-                step = np.abs(part.astype(np.float32)).max(along, keepdims=True) / np.float32(127)
-                whole = np.rint(part.astype(np.float32) * (np.float32(1) / step))
+                most = np.abs(part.astype(np.float32)).max(along, keepdims=True)
+                step = most / np.float32(127)
+                whole = np.rint(part.astype(np.float32) * steps(most))
                 parts.append(np.where(step > 0, whole.astype(np.float64) * step, 0.0))
         node.inputs["A"] = f"{node.outputs[0]}_whole"
         program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
-        found = True
-    return edited(g, program, lambda row: _further(row, 4, 2.0**-18, 0)) if found else None
+        # the product of two scales is rounded, in the subnormal range by half of the smallest number; sums of the
+        # integers and of their zero points are scaled apart
+        zero = scope[weights.value("x_zero_point")] if weights.inputs.get("x_zero_point") else 0
+        both = sum(np.abs(np.asarray(n, np.float64)).max(initial=0) for n in (scope[weights.value("x")], zero))
+        scale, size = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
+        lost += x.shape[along] * (127 * 255 * 2.0**-150 + 2.0**-22 * both * scale * size)
+    return edited(g, program, lambda row: _further(row, 4, 2.0**-18, lost)) if lost else None
 
 
 def _further(row: Sequence[Any], times: float, relative: float, absolute: float) -> list[Any]:
@@ -457,7 +489,7 @@ def _further(row: Sequence[Any], times: float, relative: float, absolute: float)
     ]
 
 
-def _dequantised(program: Graph, name: Any) -> Node | None:
+def dequantised(program: Graph, name: Any) -> Node | None:
     """The DequantizeLinear that makes a value, behind nodes that only move it."""
     made = _maker(program, name)
     while made is not None and made.op in ("Transpose", "Reshape"):
@@ -470,10 +502,13 @@ PROPAGATES = ("MaxPool", "Reshape", "Squeeze", "Slice", "Transpose", "Unsqueeze"
 
 def negatives_of_a_moved_pair_lost(g: Given) -> Outputs:
     """What moves signed integers that are dequantised without a zero point gives no negative number: it is quantised
-    again, without a zero point and so to uint8."""
+    again, without a zero point and so to uint8.  The Reshape of a vector that is multiplied, then added to, does too.
+    """
     program, signed = deepcopy(g.attr("program")), set[str]()
     types = {f"p{k}": x.dtype for k, x in enumerate(g["inputs"])} | {k: x.dtype for k, x in program.consts.items()}
     nodes, found = [], False
+    vector = any(x.ndim == 1 for x in g["inputs"])
+    added = {x for n in program.nodes if n.op == "Add" for x in n.inputs.values()}
     for node in program.nodes:
         nodes.append(node)
         if node.op == "DequantizeLinear" and not node.inputs.get("x_zero_point"):
@@ -484,6 +519,11 @@ def negatives_of_a_moved_pair_lost(g: Given) -> Outputs:
             signed.add(name)
             node.outputs = [f"{name}_signed", *node.outputs[1:]]
             nodes.append(Node("Relu", {"X": f"{name}_signed"}, [name], {}))
+            found = True
+        elif node.op == "MatMul" and node.inputs["A"] in signed and vector and node.outputs[0] in added:
+            lost = f"{node.inputs['A']}_reshaped"  # a Gemm needs a matrix
+            nodes.insert(-1, Node("Relu", {"X": node.inputs["A"]}, [lost], {}))
+            node.inputs = {**node.inputs, "A": lost}
             found = True
     program.nodes = nodes
     return edited(g, program, each_or_right) if found else None
@@ -551,10 +591,10 @@ def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
 
 
 def dequantised_outputs_lost(g: Given) -> Outputs:
-    """Outputs that a DequantizeLinear in front of a product gives have no value."""
+    """Outputs that a DequantizeLinear in front of a product gives, perhaps to a Transpose, have no value."""
     program = g.attr("program")
     lost = {n.outputs[0] for n in program.nodes if n.op == "DequantizeLinear"}
-    read = {x for n in program.nodes if n.op == "MatMul" for x in n.inputs.values()}
+    read = {_before(program, x, ("Transpose",)) for n in program.nodes if n.op == "MatMul" for x in n.inputs.values()}
     return [NOTHING if o in lost & read else None for o in program.outputs]
 
 
