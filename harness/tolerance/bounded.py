@@ -49,9 +49,13 @@ class Summed(Composed):
 
 @dataclass(frozen=True, eq=False)
 class Propagated(Composed):
-    """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step."""
+    """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step.
+
+    Where finite values on the way may leave the type, or sums of them, an infinite result may come as NaN or as the
+    other infinity: its bound is infinite there, and 0 where nothing but an infinity can come."""
 
     name: ClassVar[str] = "PROPAGATED"
+    binds_infinities: ClassVar[bool] = False
     moves_integers: ClassVar[bool] = True
 
     def bound(self, ctx: Context) -> Any:
@@ -60,13 +64,6 @@ class Propagated(Composed):
     def spans(self, ctx: Context) -> Sequence[tuple[Any, Any]]:
         h, b = np.asarray(ctx.wide, np.float64), np.asarray(self._bound(ctx), np.float64)
         return [(h - b, h + b)] if ctx.out.kind in "iu" else []
-
-
-class Narrowed(Propagated):
-    """The same, of a program that runs in a narrower type: where finite values leave that type, an infinite result may
-    come as NaN, or as the other infinity.  Its bound is infinite then."""
-
-    binds_infinities: ClassVar[bool] = False
 
 
 def bounded(fn: Bound, formula: str | None = None) -> Bounded:
@@ -95,7 +92,6 @@ def summed(fn: Bound, most: Bound, formula: str | None = None) -> Summed:
     return Summed(f"{said}; free where partial sums may overflow", fn=bound)
 
 
-def propagated(fn: Bound, formula: str, narrow: bool = False) -> Propagated:
-    """|a - h| <= fn(ctx), of floats and integers.  formula: as text.  narrow: of a program that runs in a narrower
-    type."""
-    return (Narrowed if narrow else Propagated)(formula, fn=fn)
+def propagated(fn: Bound, formula: str) -> Propagated:
+    """|a - h| <= fn(ctx), of floats and integers.  formula: as text."""
+    return Propagated(formula, fn=fn)

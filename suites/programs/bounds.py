@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from harness.compare.floats import free_of
 from harness.core.dtypes import F16, float_max, int_range, of
 from harness.core.errors import OpconformError
 from harness.core.instance import Graph, Node
@@ -45,8 +46,9 @@ def bounds(
     for name in names or g.outputs:
         value = np.asarray(p.base[name])
         off = p.off.get(name, np.zeros(value.shape))
-        if of(value).kind == "f":
-            out.append(2 * off + ulp(value.astype(np.float64), of(value)))
+        if of(value).kind == "f":  # an infinity is met, or without limit
+            step = ulp(value.astype(np.float64), of(value))
+            out.append(2 * off + np.where(np.isinf(value.astype(np.float64)), 0.0, step))
         else:
             out.append(off if of(value).kind in "iub" else 0.0)
     return out
@@ -111,6 +113,8 @@ class _Propagation:
             else:
                 b = np.asarray(e.error.bound(e.context()), np.float64)
             b = np.where(np.isnan(b), np.inf, b)
+            if e.dtype.kind == "f" and not self.narrow:
+                b = _of_infinities(e, b)
             b = b + self.language.between(node, e, self.base)
             if masks is not None:
                 b = np.where(masks[i], np.inf, b)
@@ -202,6 +206,22 @@ def _parts(x: np.ndarray, off: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
 
 def _unlimited(moves: np.ndarray) -> np.ndarray:
     return np.where(moves > 0, np.inf, 0.0)
+
+
+def _of_infinities(e: Expected, b: np.ndarray) -> np.ndarray:
+    """The bound b of a node's result, at its infinities: none where sums in another order, or a value within the bound,
+    may be finite, else 0."""
+    value = e.value.astype(np.float64)
+    infinite = np.isinf(value)
+    if not infinite.any():
+        return b
+    if e.wide is None:
+        return np.where(infinite, 0.0, b)
+    ctx, wide = e.context(), np.asarray(e.wide, np.float64)
+    unknown = free_of(e.error, ctx, wide, np.broadcast_to(b, value.shape))
+    with np.errstate(invalid="ignore"):
+        unknown = unknown | (np.isfinite(wide) & (np.abs(wide) - b <= float_max(e.dtype)))
+    return np.where(infinite, np.where(unknown, np.inf, 0.0), b)
 
 
 def _narrowing(v: np.ndarray) -> np.ndarray:

@@ -240,3 +240,17 @@ def test_a_listed_sum_beyond_the_type_depends_on_its_order() -> None:
     }
     assert spoilt["nan"].verdict is Verdict.KNOWN
     assert spoilt["other"].verdict is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize(("row", "told"), [(0, Verdict.AGREE), (1, Verdict.MISMATCH), (2, Verdict.MISMATCH)])
+def test_an_infinity_of_a_program_is_free_where_sums_of_finite_numbers_overflow(row: int, told: Verdict) -> None:
+    """What such a sum gives depends on its order; an infinite operand leaves no choice."""
+    nodes = [
+        Node("MatMul", {"A": "p0", "B": "w"}, ["m"], {}),
+        Node("Neg", {"X": "m"}, ["y"], {}),
+    ]
+    x = np.array([[3e38, 3e38, 1e38], [np.inf, 1, 2], [1, 2, 3]])
+    case = program("matmul_scale", nodes, {"w": np.ones((3, 1), np.float32)}, F32, x)
+    spoilt = verdict("onnx-reference", case, lambda y: np.where(np.arange(3)[:, None] == row, np.float32(np.nan), y))
+    assert verdict("onnx-reference", case).verdict is Verdict.AGREE
+    assert spoilt.verdict is told
