@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from harness.cases.given import Given
 from harness.core.dtypes import int_range, of
 from harness.declare import Expected
 from harness.ledger.defect_models import Near, Turned
+from harness.ledger.edits import edited
 from suites.semantics.qdq import spread
 
 Outputs = list[Any] | None
@@ -373,3 +375,28 @@ def edges_in_f16(g: Given) -> list[Any] | None:
         rise = np.where(mid == left, at == mid, rise)
         y = np.where((at >= mid) & (at < right), (right - at) / (right - mid), rise)
     return [Near(y.astype(out.dtype), np.where(odd[:-2] | odd[1:-1] | odd[2:], np.inf, 0))]
+
+
+def zero_of_one_element(g: Given) -> Any:
+    """MatMul, Gemm: the product with a matrix of one element, 0, is 0, whatever is not finite in the other one."""
+    if g.attr("program") is None:
+        pairs = _beside_zero({s: g[s] for s in "AB"})
+        return g.reevaluate(inputs=pairs) if pairs else None
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for node in program.nodes:
+        if node.op in ("Gemm", "MatMul"):
+            for slot, finite in _beside_zero({s: scope[node.value(s)] for s in "AB"}).items():
+                node.inputs[slot], found = f"{node.outputs[0]}_{slot}", True
+                program.consts[f"{node.outputs[0]}_{slot}"] = finite
+    return edited(g, program) if found else None
+
+
+def _beside_zero(pair: dict[str, Any]) -> dict[str, Any]:
+    """The factor beside a 0 of one element, with 0 for what is not finite."""
+    for zero, other in (("A", "B"), ("B", "A")):
+        x, y = pair[zero], pair[other]
+        alone = x.size == 1 and y.size > 1 and x.ravel()[0] == 0 and max(x.ndim, y.ndim) <= 2
+        if alone and y.dtype in (np.float32, np.float64) and not np.isfinite(y).all():
+            return {other: np.where(np.isfinite(y), y, 0).astype(y.dtype)}
+    return {}

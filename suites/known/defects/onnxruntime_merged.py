@@ -608,3 +608,15 @@ def shape_of_a_cast_of_what_others_use(g: Given) -> bool:
         c is not None and c.op == "Cast" and c.value("input") in makers and read.count(c.value("input")) > 1
         for c in casts
     )
+
+
+def reshape_behind_a_widened_product(g: Given) -> bool:
+    """Does a Reshape take what a scale has widened of a product of integers?"""
+    program = g.attr("program")
+    product, shape = _integer_product(g)
+    if product is None:
+        return False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    behind = values_behind(program, product)
+    taken = [n.value("data") for n in program.nodes if n.op == "Reshape" and n.value("data") in behind]
+    return any(scope[x].size > np.prod(shape) for x in taken)
