@@ -131,3 +131,20 @@ def shape_of_an_unsorted_squeeze(g: Given) -> Outputs:
         return None
     told: list[Any] = dialect.unfold(g.inst, g.arrays).expected(given)
     return told
+
+
+def shape_of_an_attention_of_unknown_width(g: Given) -> Outputs:
+    """A Shape of what Attention gives, folded, has 0 for the last extent where that of V is known when the model runs
+    alone."""
+    dialect, graph = g.case.version.dialect, g.inst.attrs["program"]
+    scope = dialect.language.run(graph, g.arrays["inputs"], g.inst.opset)
+    made = {n.outputs[0]: n for n in graph.nodes if n.op == "Attention"}
+    given = dict[str, Any]()
+    for node in graph.nodes:
+        attention = made.get(node.value("data")) if node.op == "Shape" else None
+        v = None if attention is None else attention.value("V")
+        if v is not None and scope[v].ndim - 1 in graph.meta.get("open", {}).get(v, ()):
+            extents = [*np.shape(scope[node.value("data")])[:-1], 0]
+            given[node.outputs[0]] = np.array(extents[node.attrs.get("start", 0) : node.attrs.get("end")], np.int64)
+    told: Outputs = dialect.unfold(g.inst, g.arrays).expected(given) if given else None
+    return told

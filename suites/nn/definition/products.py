@@ -234,7 +234,7 @@ def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int
         begins = [b for b, _ in pads]
         size = [f - b - e for f, (b, e) in zip(full.shape[2:], pads)]
         check(not p.outputShape or size == list(p.outputShape), "another shape than the padding leaves")
-    check(min(size) > 0 and min(begins) >= 0, "nothing left, or more than what the kernel reaches")
+    check(min(size) >= 0 and min(begins) >= 0, "less than nothing left, or more than what the kernel reaches")
     of_full = (slice(None), slice(None), *(slice(b, b + v) for b, v in zip(begins, size)))
     return full[of_full]
 
