@@ -44,32 +44,20 @@ as quick on a loop of its own), the thresholds of malloc, or drawing 64 instead 
 time: the path is wide and meets cold caches, there is no loop in it to speed up. What is left of the host is 80 %
 interpreter.
 
-Against commit 6cdfb19 by ``in_step.py``, 16 turns on a loaded machine (medians, quartiles of all in brackets): the rate
-is 0.82 of that tree's (0.77 to 0.85; host 0.75, worker 0.92).  With ``--no-edges --no-pattern`` it is 0.88 (0.75 to
-0.96; host 0.81, worker 1.00): the loss that is left is the host's.  Four turns of an earlier tree gave 0.81 and 0.92.
-A profile without edges counts about 300 calls a case, that tree 247; most of the difference is in the traits of
-instances, the record of a unit and the verdicts of what does not plainly agree.
+Against older trees by ``in_step.py`` (the rate now over the rate then; 30 turns each, quiet, medians with the quartiles
+in brackets; edges and the pattern in unwritten memory came after both trees):
 
-Work that these repeated was taken out of the host.  Four runs of the trees before and after it, turn by turn, gave
-1.04, 1.04, 1.01 (10, 14, 20 turns) and 1.07 (16 turns, no edges, no pattern) for all, 1.03 to 1.07 for the host.  The
-quartiles of the third are 0.96 and 1.09, so that the gain is a few per cent and no more is known of it.
+    tree                             everything           --no-edges              neither edges nor pattern
+    ef06c94d, before the rooms       0.95 (0.90 to 0.99)  1.07 (0.99 to 1.12)     1.02 (0.97 to 1.07)
+    the same, again                  0.98 (0.94 to 1.02)  1.05 (1.00 to 1.12)     1.07 (1.00 to 1.11)
+    6cdfb19, before repairs as well  0.88 (0.84 to 0.96)  not measured            0.97 (0.93 to 1.02)
 
-Later the counts of a unit were made together, and answers read into a buffer that stays (73 us of processor time for
-60 KB before, 12 us after).  Three runs of the trees before and after gave 1.06 (30 turns, the counts alone), 0.99 and
-1.04 (20 and 16 turns, both).  Against commit 6cdfb19 the rate was 0.88 (0.83 to 0.93, 30 turns) before and 0.83 (0.78
-to 0.86, 24 turns) after: other work on the machine moves these figures by more than the gain.
-
-The history of a backend's processes kept the arrays of the two thousand cases that it remembers, in the cache of the
-processor that host and worker share.  Now a judged unit lets go of its arrays.  The same four turns, each six or seven
-times, the quickest of each, took 0.93 of the time before (host and worker alike) when a judged pack let go of them, and
-0.97 to 0.98 of that when each unit did; to count without ``Counter`` saved 2 %.  Against commit 6cdfb19 the rate is now
-0.89 (0.82 to 0.94, 48 turns; host 0.86, worker 0.95); before, the same day, it was 0.84 (0.78 to 0.92, 40 turns).  The
-target of 0.97 is not met.
-
-What is left, of some 180 us of the host and 105 of the worker a value: 11 us of the host for bounds, 10 for edges; by
-estimate 15 to 20 of both for the 4 % of the instances that go alone (807 of 1,279 models; the older tree had as many).
-MALLOC_PERTURB_ takes 8 % of the worker's time; without the arena of each session 5 % were saved.  Huge pages and fewer
-packs under way changed nothing.
+So the tree with rooms is no slower at the same work, and what is slower is what it asks besides.  What helped most: a
+judged unit lets go of its arrays, which crowded the cache that host and worker share (0.93 of the time, and 0.975 of
+that); what the cases of a unit have in common is found once (1.06); receive buffers are kept (a 60 KB answer takes 12
+us, 73 before).  What is left, of some 180 us of the host and 105 of the worker a value on a loaded machine: 11 us of
+the host for bounds, 10 for edges; by estimate 15 to 20 of both for the 4 % of the instances that go alone.
+MALLOC_PERTURB_ takes 8 % of the worker's time; without the arena of each session 5 % were saved.
 """
 
 from __future__ import annotations
