@@ -64,6 +64,10 @@ def ort_same(g: Given) -> list[Any] | None:
         seen = g.reevaluate(attrs, {slot: np.isnan(inside.astype(np.float32)).astype(np.float32)})
         open_ = seen is not None and np.where(seen[0].value > 0, np.inf, 0)  # where a NaN is, it may win or lose
         out[1] = Near(places[tuple(cut)].transpose(axes).ravel()[out[1].value], open_)
+    full = average and g.reevaluate(attrs, {slot: np.ones(inside.shape, inside.dtype)})
+    if out and full:  # of a window of padding alone the sum, 0
+        blank = np.isnan(full[0].value.astype(np.float64))
+        out[0] = Near(np.where(blank, 0, out[0].value), out[0].error.bound(out[0].context())) if blank.any() else out[0]
     ones = g.inst.op == "MaxPool" and g.reevaluate(attrs, {slot: np.ones(inside.shape, np.float32)}, outs=1)
     if out and ones and np.any(ones[0].value < 1):  # a window of padding alone: the lowest number, from nowhere
         blank, lowest = ones[0].value < 1, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else np.finfo(x.dtype).min
