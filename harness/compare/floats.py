@@ -12,6 +12,7 @@ from harness.core.dtypes import BY_NAME, F8E8M0, smallest_normal
 from harness.core.outcome import Verdict
 from harness.tolerance import Context, Tolerance, ulp
 from harness.tolerance.claimed import NONE, Accuracy
+from harness.tolerance.freedom import left_range
 from native_ref import DULL, MOST, SMALL, compare
 
 
@@ -65,7 +66,7 @@ def _floats(e: Any, error: Tolerance, a: Any, i: int, acc: Any, flush: bool) -> 
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if (c.inf_bad or c.nan_bad) and error.sums:
-        free = free | _left_range(ctx, wide)
+        free = free | left_range(ctx, wide)
         if free.any():
             c = compare(np.where(free, e.value, a), wide, bound, signed_zero=signed, flush=flush)
     if not c.bad and not (flush and c.flushed):
@@ -137,30 +138,6 @@ def _flushed(e: Any, error: Tolerance, a: Any, bound: Any, ulps: float, acc: Any
     free = (np.asarray(a, np.float64) == 0) & (wide == 0) & (np.asarray(e.value, np.float64) != 0)
     a = np.where(free, wide.astype(a.dtype), a)
     return not compare(a, wide, bound, ulps=ulps, signed_zero=True, flush=True).bad
-
-
-def _left_range(ctx: Context, wide: np.ndarray) -> np.ndarray:
-    """Where our own partial sums left the range of f64: other orders, or fused ones, may have stayed in it."""
-    return ~np.isfinite(wide) & np.isfinite(_smaller(ctx))
-
-
-def free_of(error: Tolerance, ctx: Context, wide: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Mask of the elements that may be anything: their bound is infinite, or our partial sums left the range of f64."""
-    free = np.isinf(bound) & (np.isfinite(wide) | (not error.binds_infinities))
-    if error.sums and not np.isfinite(wide).all():
-        free = free | _left_range(ctx, wide)
-    return free
-
-
-def _smaller(ctx: Context) -> np.ndarray:
-    """The result for inputs 2^-200 times as large: infinite where an input is, not where finite ones add up to it."""
-    return np.asarray(ctx.reevaluate(**{k: _times_tiny(v) for k, v in ctx.inputs.items()}), np.float64)
-
-
-def _times_tiny(v: Any) -> Any:
-    if isinstance(v, (list, tuple)):
-        return [_times_tiny(x) for x in v]
-    return v * 2.0**-200 if isinstance(v, np.ndarray) and v.dtype == np.float64 else v
 
 
 def _without_subnormals(v: Any, tiny: float) -> Any:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.compare.floats import free_of
 from harness.core.dtypes import float_max, int_range
 from harness.core.quiet import quiet
 from harness.declare import Expected
 from harness.declare.codec import Call
 from harness.declare.expected import open_mask
 from harness.tolerance import Accepted, AnyOrder, Statistical, ulp
+from harness.tolerance.freedom import free_of
 from harness.tolerance.underspecified import Underspecified
 
 Array = np.ndarray

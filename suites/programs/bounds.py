@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harness.compare.floats import free_of
 from harness.core.dtypes import F16, float_max, int_range, of
 from harness.core.errors import OpconformError
 from harness.core.instance import Graph, Node
 from harness.declare import Call, Expected
 from harness.tolerance import ulp
+from harness.tolerance.freedom import free_of
 
 
 class Nodes(Protocol):
