@@ -49,13 +49,9 @@ class Summed(Composed):
 
 @dataclass(frozen=True, eq=False)
 class Propagated(Composed):
-    """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step.
-
-    Where finite values on the way may leave the type, or sums of them, an infinite result may come as NaN or as the
-    other infinity: its bound is infinite there, and 0 where nothing but an infinity can come."""
+    """|a - h| <= fn(ctx), also of integers: the bound of a program, of which a value may be rounded to a step."""
 
     name: ClassVar[str] = "PROPAGATED"
-    binds_infinities: ClassVar[bool] = False
     moves_integers: ClassVar[bool] = True
 
     def bound(self, ctx: Context) -> Any:
@@ -64,6 +60,13 @@ class Propagated(Composed):
     def spans(self, ctx: Context) -> Sequence[tuple[Any, Any]]:
         h, b = np.asarray(ctx.wide, np.float64), np.asarray(self._bound(ctx), np.float64)
         return [(h - b, h + b)] if ctx.out.kind in "iu" else []
+
+
+class Unlimited(Propagated):
+    """The same.  An infinity whose bound is infinite may come as anything: finite values, or sums of them, may leave
+    the type on the way.  The bound of any other is 0."""
+
+    binds_infinities: ClassVar[bool] = False
 
 
 def bounded(fn: Bound, formula: str | None = None) -> Bounded:
@@ -92,6 +95,6 @@ def summed(fn: Bound, most: Bound, formula: str | None = None) -> Summed:
     return Summed(f"{said}; free where partial sums may overflow", fn=bound)
 
 
-def propagated(fn: Bound, formula: str) -> Propagated:
-    """|a - h| <= fn(ctx), of floats and integers.  formula: as text."""
-    return Propagated(formula, fn=fn)
+def propagated(fn: Bound, formula: str, unlimited: bool = False) -> Propagated:
+    """|a - h| <= fn(ctx), of floats and integers.  formula: as text.  unlimited: an infinite bound opens infinities."""
+    return (Unlimited if unlimited else Propagated)(formula, fn=fn)

@@ -46,16 +46,18 @@ def bounds(
     for name in names or g.outputs:
         value = np.asarray(p.base[name])
         off = p.off.get(name, np.zeros(value.shape))
-        if of(value).kind == "f":  # an infinity is met, or without limit
-            step = ulp(value.astype(np.float64), of(value))
-            out.append(2 * off + np.where(np.isinf(value.astype(np.float64)), 0.0, step))
+        if of(value).kind == "f":  # what is not finite is met, or without limit
+            wide = value.astype(np.float64)
+            unknown = np.isinf(off) if narrow else p.unknown.get(name, False)
+            out.append(np.where(np.isfinite(wide), 2 * off + ulp(wide, of(value)), np.where(unknown, np.inf, 0.0)))
         else:
             out.append(off if of(value).kind in "iub" else 0.0)
     return out
 
 
 class _Propagation:
-    """base: the values of the program as the reference computes them.  off: how far each may be off.
+    """base: the values of the program as the reference computes them.  off: how far each may be off.  unknown: masks of
+    what follows from floats that may be off without limit.
 
     A node with integer results is a step: it hands on no small change, but may jump.  Its results are compared with
     those on operands that are off as far as they may be, and each jump is an error of its own."""
@@ -66,6 +68,7 @@ class _Propagation:
         self.rng = np.random.Generator(np.random.PCG64(7))
         self.base: dict[str, Any] = self._start()
         self.off: dict[str, np.ndarray] = {}
+        self.unknown: dict[str, np.ndarray] = {}
         self.needs = [_needs(n) for n in g.nodes]
 
     def _start(self) -> dict[str, Any]:
@@ -160,6 +163,9 @@ class _Propagation:
         for part, free in _parts(self.base[name], b):
             for n, w in self._worst(i, name, part).items():
                 self.off[n] = self.off.get(n, 0.0) + (_unlimited(w) if free else w)
+        if of(self.base[name]).kind == "f" and np.isinf(b).any():
+            for n, w in self._worst(i, name, np.where(np.isinf(b), b, 0.0)).items():
+                self.unknown[n] = self.unknown.get(n, False) | (w > 0)
 
     def _worst(self, i: int, name: str, b: np.ndarray) -> dict[str, np.ndarray]:
         """How far each value moves at most when one, made by node i, is off by b."""

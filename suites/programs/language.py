@@ -98,7 +98,7 @@ class Language:
 
         what = "every value rounded to f16" if narrow else "every op's own error"
         what += " and a rounding of each constant" if merges else ""
-        return propagated(bound, f"{what}, propagated through the program, twice, + ulp")
+        return propagated(bound, f"{what}, propagated through the program, twice, + ulp", unlimited=True)
 
     def bounds(self, call: Call, narrow: bool = False, names: Sequence[str] = (), merges: bool = False) -> list[Any]:
         """How far outputs of the program of a call may be off (``suites.programs.bounds``).  names: of these values.
