@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.core import dims
-from harness.core.dtypes import ALL, BY_NAME
+from harness.core.dtypes import ALL, BY_NAME, int_range
 from harness.core.instance import Arg, Instance
 from harness.declare.codec import Call
 from harness.declare.entry import agreement, constancy
@@ -172,6 +172,10 @@ def _untie(v: OpVersion, d: Draw, t: str, slots: list[str]) -> Instance | None:
     if not others:
         return None
     last.dtype = d.pick(others)
+    if last.values is not None and last.dtype.kind in "iu":
+        low, high = int_range(last.dtype)
+        if not all(isinstance(x, int) and low <= x <= high for x in last.values):
+            last.values = None
     if last.values is None:
         last.recipe = "bool" if last.dtype.kind == "b" else "small"
     return i

@@ -187,3 +187,27 @@ def small_terms_lost(g: Given) -> Outputs:
     p is at most 1.2 for t up to ln 2 / 2."""
     x, due = g["x"], g.expected[0].value
     return [Near(due, np.where((x < -70) & (x > -88), 1.2 * 2.0**-126, 0))]
+
+
+def pool_of_one_never_written(g: Given) -> Outputs:
+    """A pool of one element without an activation, behind another pool of one element, behind a node with one: what it
+    gives was never written."""
+    program = g.attr("program")
+    made = {o: n for n in program.nodes for o in n.outputs}
+
+    def pools_one(n: Any) -> bool:
+        sizes = [n.attrs.get(a, 1) for a in ("filter_height", "filter_width", "stride_w", "stride_h")]
+        return bool(n.op in ("AVERAGE_POOL_2D", "MAX_POOL_2D") and set(sizes) == {1})
+
+    def unwritten(n: Any) -> bool:
+        first = made.get(str(n.inputs.get("input"))) if pools_one(n) and not clamps(n) else None
+        before = made.get(str(first.inputs.get("input"))) if first is not None and pools_one(first) else None
+        return before is not None and clamps(before)
+
+    def clamps(n: Any) -> bool:
+        return bool(n.attrs.get("fused_activation_function", "NONE") != "NONE")
+
+    lost = {o for n in program.nodes if unwritten(n) for o in n.outputs}
+    if not lost.intersection(program.outputs):
+        return None
+    return [Near(e.value, np.inf) if o in lost else None for o, e in zip(program.outputs, g.expected)]
