@@ -3,7 +3,8 @@ accuracy level of 4, which quantises the floats to 8 bits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from itertools import product
 from math import prod
 from typing import Any
@@ -11,13 +12,76 @@ from typing import Any
 import numpy as np
 
 from harness.cases.given import Given
-from harness.core.instance import Node
-from harness.ledger.defect_models import Near, Such
-from suites.known.defects.onnxruntime_merged import STEPS, dequantised, is_folded, values_behind
+from harness.core.instance import Graph, Node
+from harness.ledger.defect_models import Such
+from harness.ledger.edits import Edited, Near, edited, near
+from suites.known.defects.onnxruntime_merged import farther, is_folded, maker, values_behind
 
-Outputs = list[Any] | None
+Outputs = list[Any] | Edited | None
 _HUGE = 1e36
 _MOST = 4096  # combinations of scales that are tried
+
+
+# how many steps an element is, of the largest magnitude: the reciprocal of a step is rounded twice or once
+_STEPS: tuple[Callable[[Any], Any], ...] = (
+    lambda most: np.float32(1) / (most / np.float32(127)) if np.ndim(most) or most > 0 else np.float32(0),
+    lambda most: np.float32(127) / most if np.ndim(most) or most > 0 else np.float32(0),
+)
+
+
+def activations_in_8_bits(g: Given) -> Outputs:
+    """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of a row,
+    or of each part of it that has a scale of its own."""
+    return _in_8_bits(g, _STEPS[0])
+
+
+def activations_in_127ths(g: Given) -> Outputs:
+    """The same, but for how the reciprocal of a step is rounded."""
+    return _in_8_bits(g, _STEPS[1])
+
+
+def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
+    """steps: of the largest magnitude, how many an element is."""
+    program, lost, tiny = deepcopy(g.attr("program")), 0.0, 0.0
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for node in program.nodes:
+        weights = _dequantised(program, node.inputs.get("B")) if node.op in ("MatMul", "Gemm") else None
+        if weights is None or not is_folded(program, weights.inputs["x"]):
+            continue
+        x = scope[node.value("A")].astype(np.float64)
+        along = 0 if node.attrs.get("transA") else x.ndim - 1
+        size = int(weights.attrs.get("block_size", 0)) or x.shape[along]
+        parts = []
+        for start in range(0, x.shape[along], size):
+            part = x.take(range(start, min(start + size, x.shape[along])), along)
+            with np.errstate(all="ignore"):  # in f32, which decides what is halfway
+                most = np.abs(part.astype(np.float32)).max(along, keepdims=True)
+                step = most / np.float32(127)
+                whole = np.rint(part.astype(np.float32) * steps(most))
+                parts.append(np.where(step == 0, 0.0, whole.astype(np.float64) * step))
+        node.inputs["A"] = f"{node.outputs[0]}_whole"
+        program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
+        # the product of two scales is rounded, in the subnormal range by half of the smallest number
+        tiny += x.shape[along] * 127 * 255 * 2.0**-150
+        if weights.inputs.get("x_zero_point"):  # sums of integers and of zero points, scaled apart, that cancel
+            both = sum(np.abs(scope[weights.value(s)].astype(np.float64)).max(initial=0) for s in ("x", "x_zero_point"))
+            scale, size = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
+            lost += x.shape[along] * 2.0**-22 * both * scale * size
+
+    def further(row: Sequence[Any]) -> list[Any]:
+        out = list[Any]()
+        for x, wider, e in zip(row, farther(row, 4, 2.0**-18, 0), g.expected):
+            n, w = near(x), near(wider)
+            if n is None or w is None:
+                out.append(x)
+                continue
+            # what 8 bits hold is as near as ever
+            moved = ~(np.abs(n.value.astype(np.float64) - e.value.astype(np.float64)) <= n.within)
+            zero = np.asarray(n.value) == 0
+            out.append(Near(n.value, np.where(moved, w.within, n.within) + np.where(zero, lost, tiny)))
+        return out
+
+    return edited(g, program, further) if tiny else None
 
 
 def rows_beyond_8_bits(g: Given) -> Outputs:
@@ -63,13 +127,21 @@ def products_of_blocks_beyond_8_bits(g: Given) -> Outputs:
     return row
 
 
+def _dequantised(program: Graph, name: Any) -> Node | None:
+    """The DequantizeLinear that makes a value, behind nodes that only move it."""
+    made = maker(program, name)
+    while made is not None and made.op in ("Transpose", "Reshape"):
+        made = maker(program, made.value("data"))
+    return made if made is not None and made.op == "DequantizeLinear" else None
+
+
 def _product(g: Given) -> tuple[Node, np.ndarray, np.ndarray, int] | None:
     """The one product, its factors, and how many elements of a row have a scale of their own."""
     program = g.attr("program")
     nodes = [n for n in program.nodes if n.op in ("Gemm", "MatMul")]
     if len(nodes) != 1:
         return None
-    weights = dequantised(program, nodes[0].inputs.get("B"))
+    weights = _dequantised(program, nodes[0].inputs.get("B"))
     if weights is None or not is_folded(program, weights.inputs["x"]):
         return None
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
@@ -94,7 +166,7 @@ def _near(a: np.ndarray, value: np.ndarray, within: Any) -> bool:
 def _raw(g: Given, node: Node) -> np.ndarray:
     """What the second factor is made of: the magnitudes of its integers and of its zero points, scaled apart."""
     program, language = g.attr("program"), g.case.version.dialect.language
-    made = dequantised(program, node.value("B"))
+    made = _dequantised(program, node.value("B"))
     assert made is not None
     scope = language.run(program, g["inputs"], g.inst.opset)
     slots = [s for s in ("x", "x_zero_point") if made.inputs.get(s)]
@@ -139,7 +211,7 @@ def _sums(part: np.ndarray, w: np.ndarray, terms: np.ndarray) -> Iterator[tuple[
             yield None
             continue
         step = most / np.float32(127)
-        wholes = {w.tobytes(): w for by in STEPS for w in _narrowed(np.rint(part * by(most)))}
+        wholes = {w.tobytes(): w for by in _STEPS for w in _narrowed(np.rint(part * by(most)))}
         for whole in wholes.values():
             sizes = np.abs(whole) @ terms * float(step)
             beyond = np.abs(whole).sum() * float(step) > 0.999 * np.finfo(np.float32).max  # what zero points multiply

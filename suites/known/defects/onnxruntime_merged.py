@@ -3,7 +3,7 @@ shapes ONNX Runtime merges into the product beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -17,7 +17,7 @@ from harness.ledger.edits import Edited, Near, each_or_right, edited, near
 Outputs = list[Any] | Edited | None
 
 
-def _maker(program: Graph, name: str) -> Node | None:
+def maker(program: Graph, name: str) -> Node | None:
     """The node that makes a value, behind those that hand it on unchanged."""
     made = next((n for n in program.nodes if name in n.outputs), None)
     while made is not None and made.op in ("Identity", "Cast"):
@@ -67,7 +67,7 @@ def scales_in_the_weights(g: Given) -> Outputs:
     program, found = deepcopy(g.attr("program")), False
     for k, node in enumerate(list(program.nodes)):
         for x, other in (("A", "B"), ("B", "A")) if node.op == "Mul" else ():
-            conv, scale = _maker(program, node.value(x)), _constant(program, node.inputs[other])
+            conv, scale = maker(program, node.value(x)), _constant(program, node.inputs[other])
             if conv is None or conv.op != "Conv" or scale is None:
                 continue
             by, w = scale[1].reshape(-1), _constant(program, conv.inputs["W"])
@@ -220,7 +220,7 @@ def product_widened_in_place(g: Given) -> Outputs:
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for k, mul in enumerate(list(program.nodes)):
-        makers = [_maker(program, mul.value(s)) for s in ("A", "B")] if mul.op == "Mul" else [None]
+        makers = [maker(program, mul.value(s)) for s in ("A", "B")] if mul.op == "Mul" else [None]
         i = next((i for i, n in enumerate(makers) if n is not None and n.op == "MatMulInteger"), None)
         if i is None:
             continue
@@ -239,7 +239,7 @@ def product_widened_in_place(g: Given) -> Outputs:
         (out,) = mul.outputs
         program.consts[f"{out}_held"] = held.reshape(product.shape).astype(product.dtype)
         program.nodes[k], found = Node("Identity", {"input": f"{out}_held"}, [out], {}), True
-    return edited(g, program, lambda row: _further(row, 1, 2.0**-20, 2.0**-20)) if found else None
+    return edited(g, program, lambda row: farther(row, 1, 2.0**-20, 2.0**-20)) if found else None
 
 
 def bias_before_the_scale(g: Given) -> Outputs:
@@ -252,9 +252,9 @@ def _bias_before_the_scale(g: Given) -> Edited | None:
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for add in [n for n in program.nodes if n.op == "Add"]:
         for x, bias in (("A", "B"), ("B", "A")):
-            scaled = _maker(program, add.value(x))
+            scaled = maker(program, add.value(x))
             sides = [] if scaled is None or scaled.op != "Mul" else [scaled.value("A"), scaled.value("B")]
-            makers = [_maker(program, s) for s in sides]
+            makers = [maker(program, s) for s in sides]
             product = next((i for i, n in enumerate(makers) if n is not None and n.op == "MatMulInteger"), None)
             scales = None if product is None else makers[1 - product]
             if product is None or scales is None or scales.op != "Mul":
@@ -289,13 +289,13 @@ def _normalisation(
         return by, (-mean if bias is None else bias - mean) * by + shift
 
 
-def _untransposed_maker(program: Graph, name: str) -> Node | None:
+def _untransposedmaker(program: Graph, name: str) -> Node | None:
     """The node that makes a value, where Transposes between them undo each other."""
-    perm, node = None, _maker(program, name)
+    perm, node = None, maker(program, name)
     while node is not None and node.op == "Transpose" and "perm" in node.attrs:
         of_this = np.asarray(node.attrs["perm"])
         perm = of_this if perm is None else of_this[perm]
-        node = _maker(program, node.value("data"))
+        node = maker(program, node.value("data"))
     return node if perm is None or (perm == np.arange(len(perm))).all() else None
 
 
@@ -304,7 +304,7 @@ def batchnorm_in_the_weights(g: Given) -> Outputs:
     program, found = deepcopy(g.attr("program")), False
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for k, node in enumerate(list(program.nodes)):
-        conv = _untransposed_maker(program, node.value("X")) if node.op == "BatchNormalization" else None
+        conv = _untransposedmaker(program, node.value("X")) if node.op == "BatchNormalization" else None
         if conv is None or conv.op != "Conv" or scope[conv.value("W")].dtype == np.float64:
             continue
         w, bias = scope[conv.value("W")], conv.inputs.get("B")
@@ -326,9 +326,9 @@ def batchnorm_in_the_columns(g: Given) -> Outputs:
     for k, node in enumerate(list(program.nodes)):
         if node.op != "BatchNormalization":
             continue
-        product = _maker(program, node.value("X"))
+        product = maker(program, node.value("X"))
         while product is not None and product.op in ("Reshape", "Transpose"):
-            product = _maker(program, product.value("data"))
+            product = maker(program, product.value("data"))
         w = None if product is None or product.op != "MatMul" else scope[product.value("B")]
         if product is None or w is None or w.shape[-1:] != scope[node.value("scale")].shape:
             continue
@@ -355,7 +355,7 @@ def bias_of_the_product_s_scale(g: Given) -> Outputs:
         slots = {"Conv": ("X", "W", "B"), "Gemm": ("A", "B", "C")}.get(node.op)
         if slots is None or not node.inputs.get(slots[2]):
             continue
-        x, w, bias = (_maker(program, node.value(s)) for s in slots)
+        x, w, bias = (maker(program, node.value(s)) for s in slots)
         scales = [
             scope[n.value("x_scale")] if n is not None and n.op == "DequantizeLinear" else None for n in (x, w, bias)
         ]
@@ -393,7 +393,7 @@ def ratio_beyond_the_type(g: Given) -> Outputs:
         return None
     out = list[Any]()
     for name, e in zip(program.outputs, g.expected):
-        made = _maker(program, name)
+        made = maker(program, name)
         last = made is not None and made.op == "QuantizeLinear"
         out.append(np.full(e.value.shape, np.iinfo(e.value.dtype).min, e.value.dtype) if last else None)
     return out
@@ -404,7 +404,7 @@ def quantised_through_int32(g: Given) -> Outputs:
     program, found, out = g.attr("program"), False, list[Any]()
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for name, e in zip(program.outputs, g.expected):
-        made = _maker(program, name)
+        made = maker(program, name)
         if made is None or made.op != "QuantizeLinear" or scope[made.value("y_scale")].size != 1:
             out.append(None)
             continue
@@ -420,7 +420,7 @@ def limits_through_int32(g: Given) -> Outputs:
     by way of int32: a lower limit beyond int32 is the lowest."""
     program, found = deepcopy(g.attr("program")), False
     for node in program.nodes:
-        clip = _maker(program, node.value("x")) if node.op == "QuantizeLinear" else None
+        clip = maker(program, node.value("x")) if node.op == "QuantizeLinear" else None
         low = _constant(program, clip.inputs["min"]) if clip and clip.op == "Clip" and clip.inputs.get("min") else None
         scale = _constant(program, node.inputs["y_scale"]) if low else None
         if clip is None or low is None or scale is None or low[1].size != 1 or scale[1].size != 1:
@@ -432,83 +432,13 @@ def limits_through_int32(g: Given) -> Outputs:
     return edited(g, program) if found else None
 
 
-# how many steps an element is, of the largest magnitude: the reciprocal of a step is rounded twice or once
-STEPS: tuple[Callable[[Any], Any], ...] = (
-    lambda most: np.float32(1) / (most / np.float32(127)) if np.ndim(most) or most > 0 else np.float32(0),
-    lambda most: np.float32(127) / most if np.ndim(most) or most > 0 else np.float32(0),
-)
-
-
-def activations_in_8_bits(g: Given) -> Outputs:
-    """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of a row,
-    or of each part of it that has a scale of its own."""
-    return _in_8_bits(g, STEPS[0])
-
-
-def activations_in_127ths(g: Given) -> Outputs:
-    """The same, but for how the reciprocal of a step is rounded."""
-    return _in_8_bits(g, STEPS[1])
-
-
-def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
-    """steps: of the largest magnitude, how many an element is."""
-    program, lost, tiny = deepcopy(g.attr("program")), 0.0, 0.0
-    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
-    for node in program.nodes:
-        weights = dequantised(program, node.inputs.get("B")) if node.op in ("MatMul", "Gemm") else None
-        if weights is None or not is_folded(program, weights.inputs["x"]):
-            continue
-        x = scope[node.value("A")].astype(np.float64)
-        along = 0 if node.attrs.get("transA") else x.ndim - 1
-        size = int(weights.attrs.get("block_size", 0)) or x.shape[along]
-        parts = []
-        for start in range(0, x.shape[along], size):
-            part = x.take(range(start, min(start + size, x.shape[along])), along)
-            with np.errstate(all="ignore"):  # in f32, which decides what is halfway
-                most = np.abs(part.astype(np.float32)).max(along, keepdims=True)
-                step = most / np.float32(127)
-                whole = np.rint(part.astype(np.float32) * steps(most))
-                parts.append(np.where(step == 0, 0.0, whole.astype(np.float64) * step))
-        node.inputs["A"] = f"{node.outputs[0]}_whole"
-        program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
-        # the product of two scales is rounded, in the subnormal range by half of the smallest number
-        tiny += x.shape[along] * 127 * 255 * 2.0**-150
-        if weights.inputs.get("x_zero_point"):  # sums of integers and of zero points, scaled apart, that cancel
-            both = sum(np.abs(scope[weights.value(s)].astype(np.float64)).max(initial=0) for s in ("x", "x_zero_point"))
-            scale, size = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
-            lost += x.shape[along] * 2.0**-22 * both * scale * size
-
-    def further(row: Sequence[Any]) -> list[Any]:
-        out = list[Any]()
-        for x, wider, e in zip(row, _further(row, 4, 2.0**-18, 0), g.expected):
-            n, w = near(x), near(wider)
-            if n is None or w is None:
-                out.append(x)
-                continue
-            # what 8 bits hold is as near as ever
-            moved = ~(np.abs(n.value.astype(np.float64) - e.value.astype(np.float64)) <= n.within)
-            zero = np.asarray(n.value) == 0
-            out.append(Near(n.value, np.where(moved, w.within, n.within) + np.where(zero, lost, tiny)))
-        return out
-
-    return edited(g, program, further) if tiny else None
-
-
-def _further(row: Sequence[Any], times: float, relative: float, absolute: float) -> list[Any]:
+def farther(row: Sequence[Any], times: float, relative: float, absolute: float) -> list[Any]:
     """Outputs that may be off further than their bounds: times that, and by a part of the value and a number more."""
     parts = [near(x) for x in row]
     return [
         x if n is None else Near(n.value, times * n.within + np.abs(n.value) * relative + absolute)
         for x, n in zip(row, parts)
     ]
-
-
-def dequantised(program: Graph, name: Any) -> Node | None:
-    """The DequantizeLinear that makes a value, behind nodes that only move it."""
-    made = _maker(program, name)
-    while made is not None and made.op in ("Transpose", "Reshape"):
-        made = _maker(program, made.value("data"))
-    return made if made is not None and made.op == "DequantizeLinear" else None
 
 
 PROPAGATES = ("MaxPool", "Reshape", "Squeeze", "Slice", "Transpose", "Unsqueeze")
@@ -549,7 +479,7 @@ def relu_before_nan_dropped(g: Given) -> Outputs:
     for node in program.nodes:
         if node.op != "Clip" or not node.inputs.get("min"):
             continue
-        low, relu = _constant(program, node.inputs["min"]), _maker(program, node.value("input"))
+        low, relu = _constant(program, node.inputs["min"]), maker(program, node.value("input"))
         if low is not None and np.isnan(low[1]).all() and relu is not None and relu.op == "Relu":
             node.inputs = {"input": relu.inputs["X"], **{k: v for k, v in node.inputs.items() if k == "max"}}
             found = True
@@ -634,3 +564,22 @@ def reshape_behind_a_widened_product(g: Given) -> bool:
     behind = values_behind(program, product)
     taken = [n.value("data") for n in program.nodes if n.op == "Reshape" and n.value("data") in behind]
     return any(scope[x].size > np.prod(shape) for x in taken)
+
+
+def limits_of_a_negative_scale(g: Given) -> Outputs:
+    """A Clip in front of a QuantizeLinear with a negative scale is left out where what the ends of the type stand for
+    keeps to the limits, the lowest integer to the lower one, although they change places."""
+    program, found = deepcopy(g.attr("program")), False
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    for node in program.nodes:
+        clip = maker(program, node.value("x")) if node.op == "QuantizeLinear" else None
+        scale = _constant(program, node.inputs["y_scale"]) if clip is not None and clip.op == "Clip" else None
+        if clip is None or scale is None or scale[1].size != 1 or not scale[1].ravel()[0] < 0:
+            continue
+        info = np.iinfo(scope[node.outputs[0]].dtype)
+        zero = scope[node.value("y_zero_point")].ravel()[0] if node.inputs.get("y_zero_point") else 0
+        low, high = (float(scale[1].ravel()[0]) * (float(end) - float(zero)) for end in (info.min, info.max))
+        limits = [scope[clip.value(s)].ravel()[0] if clip.inputs.get(s) else None for s in ("min", "max")]
+        if (limits[0] is None or low >= limits[0]) and (limits[1] is None or high <= limits[1]):
+            clip.op, clip.inputs, found = "Identity", {"input": clip.inputs["input"]}, True
+    return edited(g, program) if found else None
