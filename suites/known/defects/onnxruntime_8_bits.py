@@ -65,8 +65,8 @@ def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
         tiny += x.shape[along] * 127 * 255 * 2.0**-150
         if weights.inputs.get("x_zero_point"):  # sums of integers and of zero points, scaled apart, that cancel
             both = sum(np.abs(scope[weights.value(s)].astype(np.float64)).max(initial=0) for s in ("x", "x_zero_point"))
-            scale, size = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
-            lost += x.shape[along] * 2.0**-22 * both * scale * size
+            scale, most = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
+            lost += x.shape[along] * 2.0**-22 * both * scale * most
 
     def further(row: Sequence[Any]) -> list[Any]:
         out = list[Any]()
