@@ -57,3 +57,16 @@ def test_an_error_that_moves_a_row_does_nothing_to_two_elements() -> None:
 def test_a_row_without_spread_is_bounded_by_its_length() -> None:
     got = Numbers(np.zeros((1, 5)), 0.1).normalised(np.ones(5), U)
     assert (got.error <= 2.0 * (1 + 1e-4)).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_mean_rounded_in_f32_stays_within_the_bound(n: int) -> None:
+    """Of elements that nearly agree it moves the row by its rounding over their deviation."""
+    rng = np.random.default_rng(n)
+    value = (rng.uniform(0.5, 2, (4000, 1)) + 1e-3 * rng.normal(size=(4000, n))).astype(np.float32)
+    mean = value.sum(-1, keepdims=True) / np.float32(n)
+    d = value - mean
+    narrow = d / np.sqrt((d * d).mean(-1, keepdims=True) + np.float32(1e-8))
+    assert narrow.dtype == np.float32
+    got = Numbers(value.astype(np.float64), 0.0).normalised(np.ones(n), U)
+    assert (np.abs(narrow - got.value) <= got.error).all()

@@ -113,8 +113,8 @@ class Numbers:
 
         S' differs from S by at most s (a norm), so that S' - S is mean(v d) and at most s (mean|v d| + s) / (2 S - s)
         more.  In first order the sums over j of (i = j) - (1 + v_i v_j) / n times d_j are left: an error that moves or
-        stretches a row does nothing.  That of the mean moves what is left of the row.  Results lie within the root of
-        their number anyway."""
+        stretches a row does nothing.  But the mean, off by t, moves what is left of it.  Results lie within the root of
+        n - 1 + t^2 / (t^2 + 1e-8) anyway, the largest of (sqrt(n - 1) S + t) / sqrt(S^2 + t^2 + 1e-8)."""
         n = self.value.shape[-1]
         if not self.value.size:
             return self
@@ -126,9 +126,9 @@ class Numbers:
         first = np.abs(np.eye(n) - (1.0 + value[..., :, None] * value[..., None, :]) / n) @ e[..., None]
         with np.errstate(all="ignore"):
             more = np.abs(value) * s * ((np.abs(value) * e).mean(-1, keepdims=True) + s) / (2.0 * spread - s)
-            of_mean = gamma(n + 2, u) * np.abs(self.value).mean(-1, keepdims=True)
+            of_mean = gamma(n + 2, u) * (np.abs(self.value) + self.error).mean(-1, keepdims=True)
             moved = np.where(spread > s, (first[..., 0] + more + of_mean) / (spread - s), np.inf)
-        widest = np.abs(value) + np.sqrt(n) * (1 + 64 * u)
+            widest = np.abs(value) + np.sqrt(n - 1 + of_mean**2 / (of_mean**2 + 1e-8)) * (1 + 64 * u)
         error = np.minimum(moved, widest) + 64 * u * np.abs(value)
         beyond = (np.abs(self.value) + self.error).max(-1, keepdims=True) > np.sqrt(_HIGHEST / n)  # or its squares
         error = np.where(beyond | np.isinf(self.error).any(-1, keepdims=True), np.inf, error)
