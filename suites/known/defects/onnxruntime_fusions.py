@@ -275,7 +275,9 @@ def _rounded_once(g: Given, row: Sequence[Any], room: float) -> list[Any]:
     for due, item in zip(g.expected, row):
         e = near(item)
         if e is None or due.value.dtype.kind != "f":
-            out.append(None if isinstance(item, Expected) else item)
+            whole = isinstance(item, Expected) and due.value.dtype.kind in "iub"
+            # one user may read the rounded value, another the one that is not
+            out.append(Near(item.value, 0.0, due.value) if whole else None if isinstance(item, Expected) else item)
             continue
         value = e.value.astype(np.float64)
         off = np.broadcast_to(np.asarray(e.within, np.float64), value.shape) * room
