@@ -256,7 +256,7 @@ class Dialect:
 
     def keeps(self, version: OpVersion) -> tuple[str, ...]:
         """What is not moved to an edge: the text states a domain that no annotation tells.  Attributes and operands,
-        "shapes", "outputs", "data:" or "rank:" and an operand."""
+        "shapes", "outputs", "operands" (none is left out), "data:" or "rank:" and an operand."""
         return ()
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:

@@ -213,6 +213,8 @@ def activate(call: Call, results: list[Any]) -> list[Any]:
         return results
     lo, hi = _LIMITS[name]
     y = results[0]
+    if y.dtype.kind == "c":
+        raise RuleError("activation-of-reals", f"{name} of complex numbers, which have no order")
     if y.dtype.kind in "iu":
         info = np.iinfo(y.dtype)
         y = np.clip(y, max(lo, info.min), int(min(hi, info.max)))

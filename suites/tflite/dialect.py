@@ -13,7 +13,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.tflite import builder, edges, notation, parse, quantisation, schemas, shapes, usual
+from suites.tflite import builder, edges, ends, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using
 
 # Slots that the converter nearly always writes as constants; delegates only take such nodes.
@@ -67,6 +67,8 @@ class TfLite(Dialect):
     quantised_domains = ("quantised",)
     tells_omitted = False  # FlatBuffers, Schemas: a scalar that equals its default is not written
     rerun_every = 10
+    draws_edges = True
+    special_ends = True
     declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
 
@@ -142,11 +144,14 @@ class TfLite(Dialect):
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):
             _stride_far(d, inst)
         if version.schema.domain != "hybrid":  # whose activations are quantised: no text says what NaN becomes
-            edges.give(d, inst)
+            ends.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
             inst.attrs[shapes.UNDECLARED] = True
         return inst
+
+    def keeps(self, version: OpVersion) -> tuple[str, ...]:
+        return edges.keeps(version)
 
     def misquantised(self, a: Arg) -> str | None:
         return quantisation.misquantised(a)

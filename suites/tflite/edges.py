@@ -1,37 +1,62 @@
-"""Special elements at the ends of an operand (``harness.generate.ends``).
+"""What is not moved to an edge (``harness.declare.op_version.nearby``): operands and options with a domain of which no
+annotation tells; "shapes", "outputs"; "operands", where none may be left out alone; "data:NAME" for the elements alone
+of an operand, "rank:NAME" for its rank.
 
-One instance in ``EVERY`` has them, in one operand of six: what the others hold is plain, so that the result still says
-something.
+Each line has the sentence that states the domain.
 """
 
 from __future__ import annotations
 
-import math
+from harness.declare import OpVersion
 
-from harness.core.instance import Arg, Graph, Instance
-from harness.declare import Draw
-from harness.generate.ends import MOST, elements
+# Options that state an element type: their default in the schema is FLOAT32, number 0, which is none of those that the
+# tfl dialect admits ("TFL_I32OrI64Tensor" for the results of arg_max, arg_min, shape and unique).
+_TYPES = ("output_type", "out_type", "idx_out_type", "in_data_type", "out_data_type", "quantized_bias_type", "storage")
 
-EVERY = 12
-_BY_SEED = ("small", "full", "special", "wide", "ties")  # recipes of integers that are no indices
+# NNAPI LSTM: "the input-to-input weights ..., the recurrent-to-input weights ... and the input gate bias ... either all
+# have values or none"; so with peephole weights, layer normalisation, and what is projected
+_CELLS = ("LSTM", "BASIC_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
+
+KEEPS: dict[str, tuple[str, ...]] = {
+    # TF AddN: "Must all be the same size and shape"
+    "ADD_N": ("shapes",),
+    # TF OneHot: "Expected axis to be -1 or between [0, ...)"
+    "ONE_HOT": ("axis",),
+    # schema, SparsityParameters: the order and the blocks are those of the dimensions
+    "DENSIFY": ("shapes",),
+    **dict.fromkeys(_CELLS, ("operands", "outputs", "merge_outputs", "kernel_type", "diagonal_recurrent_tensors")),
+    # NNAPI: "If set to true, the outputs from forward and backward cells are merged": one result, or two
+    "BIDIRECTIONAL_SEQUENCE_RNN": ("operands", "outputs", "merge_outputs"),
+    # NNAPI LSH_PROJECTION: "kernel_size <= 32", "The bias for each input", and a type of SPARSE or DENSE, 0 being none
+    "LSH_PROJECTION": ("shapes", "input", "type", "data:hash"),
+    # NNAPI HASHTABLE_LOOKUP: "Keys ... in ascending order"
+    "HASHTABLE_LOOKUP": ("key", "data:key"),
+    # TF ReverseSequence: a dimension of the input, below its rank
+    "REVERSE_SEQUENCE": ("seq_dim", "batch_dim"),
+    # "ngram_size: number of words in each gram"; "n-D dense_shape", which has an entry for each axis of the indices
+    "SKIP_GRAM": ("ngram_size",),
+    # and tf.SparseTensor: "in canonical ordering"
+    "EMBEDDING_LOOKUP_SPARSE": ("shapes", "indices"),
+    # fixed-point arithmetic without a multiplier needs the larger scale for the result (``_SumQ``)
+    **dict.fromkeys(("ADD", "SUB"), ("pot_scale_int16",)),
+    # TF ResizeNearestNeighbor: "If half_pixel_centers is True, align_corners must be False."
+    # and of either: "output dimensions must be positive"
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), ("align_corners", "half_pixel_centers", "size")),
+    # TF Range: "Requires delta != 0", and a limit that the steps lead to
+    "RANGE": ("start", "limit", "delta"),
+    # "indices rise and do not repeat" where they are validated; TF SparseToDense: "1-D. Values ..., or a scalar"
+    "SPARSE_TO_DENSE": ("sparse_indices", "output_shape", "rank:default_value"),
+    # TF NonMaxSuppressionV5: "iou_threshold must be in [0, 1]"; a deviation is finite, and what an infinite box
+    # overlaps is not said
+    **dict.fromkeys(
+        ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"),
+        ("data:boxes", "data:iou_threshold", "data:soft_nms_sigma"),
+    ),
+}
 
 
-def _may(a: Arg, integers: bool) -> bool:
-    if a.values is not None or a.items is not None or a.kind != "tensor" or not 0 < math.prod(a.shape) <= MOST:
-        return False
-    return (a.dtype.kind == "f" and a.dtype.bits > 8) or (a.dtype.kind in "iu" and integers and a.recipe in _BY_SEED)
-
-
-def give(d: Draw, inst: Instance, integers: bool = True) -> None:
-    """Give some operands of a valid instance such elements.  integers: may they be set too?"""
-    held = [x[0] if isinstance(x, list) and x else x for x in inst.attrs.values()]
-    blocks = any(isinstance(x, Graph) for x in held)
-    if d.breaking or blocks or not d.chance(EVERY):  # the bounds of blocks are for small integers
-        return
-    given = [x for a in inst.args.values() for x in (a if isinstance(a, list) else (a,)) if x is not None]
-    may = [a for a in given if _may(a, integers)]
-    if may:
-        for _ in range(d.int(1, 2) + len(may) // 6):
-            a = d.pick(may)
-            if a.values is None:
-                a.values = elements(d, a)
+def keeps(version: OpVersion) -> tuple[str, ...]:
+    """What is kept of an op version."""
+    later = tuple(version.schema.extra["later"])  # options that only later versions of the operator have
+    hybrid = ("data:*",) if version.schema.domain == "hybrid" else ()  # no text says what quantising NaN gives
+    return (*_TYPES, *later, *hybrid, *KEEPS.get(version.op, ()))

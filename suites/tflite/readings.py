@@ -15,6 +15,7 @@ _EPS = 2.0**-22
 _ROOM = float(np.finfo(np.float32).max) / 4  # a transform of real data may add up pairs of sums before it halves them
 _PRODUCTS = "products that may leave the range of f32 on their way: exact, or rounded after each row"
 _LOOKUPS = "weighted rows that may leave the range of f32 on their way: exact, or rounded after each operation"
+_SHRUNK = "an entry that takes one index, whose begin is masked: the element at begin, or at 0, where the axis begins"
 _TRANSFORM = "a transform of NaN, infinities or sums beyond f32: no document states its sums, nor what 0 times them is"
 
 
@@ -42,7 +43,8 @@ def products(call: Call) -> Underspecified | None:
                 mantissa[k], exponent[k] = m, exponent[k] + e
         exact = np.ldexp(mantissa, exponent.clip(-2000, 2000)).astype(x.dtype)
         off = _settled(len(x) * _EPS * np.abs(exact.astype(np.float64))) + 2.0**-149
-        decided = _same(exact.astype(np.float64), rounded, off) & _same(exact.astype(np.float64), plain, off)
+        near = off / 4 + 2.0**-149  # which the bound of a product covers
+        decided = _same(exact.astype(np.float64), rounded, near) & _same(exact.astype(np.float64), plain, near)
     return underspecified(_PRODUCTS, ~decided, exact, rounded, within=off)
 
 
@@ -100,3 +102,16 @@ def transforms(call: Call) -> Underspecified | None:
             readings.append(reading)
     off = np.abs(finite).sum((-2, -1))[..., None, None] * 64 * _EPS + np.zeros(base.shape)
     return underspecified(_TRANSFORM, lost[..., None, None] & np.ones(base.shape, bool), *readings, within=off)
+
+
+def shrunk(call: Call) -> Underspecified | None:
+    """STRIDED_SLICE: "begin[i] is ignored and the fullest possible range is used" where bit i of begin_mask is set;
+    where that of shrink_axis_mask is, the axis takes "the value at index begin[i]"."""
+    both = call.attr("begin_mask", 0) & call.attr("shrink_axis_mask", 0)
+    if not both or call.version.meaning is None:
+        return None
+    tensors, params = call.version.decode(call)
+    begin = tuple(0 if both >> i & 1 else b for i, b in enumerate(params["begin"]))
+    fn = call.version.meaning.fn
+    taken, first = fn(**tensors, **params), fn(**tensors, **{**params, "begin": begin})
+    return underspecified(_SHRUNK, np.ones(taken.shape, bool), taken, first)

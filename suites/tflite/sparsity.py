@@ -56,7 +56,7 @@ def encode(x: np.ndarray, layout: dict[str, Any]) -> tuple[dict[str, Any], np.nd
             continue
         segments, indices, kept = [0], [], []
         for p in parts:
-            there = [i for i in range(size) if np.any(p[i])]
+            there = [i for i in range(size) if np.any(p[i]) or np.any(np.signbit(p[i]))]  # -0 is no zero that may go
             indices += there
             kept += [p[i] for i in there]
             segments.append(len(indices))

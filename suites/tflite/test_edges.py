@@ -11,7 +11,7 @@ from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.semantics.quantised.dynamic_recurrent import FLOAT, Numbers, around, error_of, rnn_error
 from suites.semantics.tensorflow_recurrent import rnn as tensorflow_rnn
-from suites.tflite.edges import MOST
+from suites.tflite.ends import MOST
 from suites.tflite.extents import LONG
 from suites.tflite.ops import recurrent
 

@@ -250,7 +250,7 @@ def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Without an operand that is optional."""
     keeps = version.dialect.keeps(version)
     held = [s.name for s in version.schema.inputs if s.optional and s.name in inst.args and s.name not in keeps]
-    if not held:
+    if not held or "operands" in keeps:
         return None
     name = d.pick(held)
     return replace(inst, args={n: a for n, a in inst.args.items() if n != name})

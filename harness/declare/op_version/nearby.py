@@ -13,6 +13,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from harness.core.dtypes import of
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.limits import bounded, timed
 from harness.core.quiet import quiet
@@ -33,7 +34,8 @@ _ANY_INTEGERS = {"small", "full", "special"}
 def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance; one in ``EVERY`` with one place moved, one with special values in an operand that has none."""
     how = d.int(0, EVERY - 1)
-    if how >= EVERY - 2 and any(isinstance(x, Graph) for x in inst.attrs.values()):
+    held = (x[0] if isinstance(x, list) and x else x for x in inst.attrs.values())
+    if how >= EVERY - 2 and any(isinstance(x, Graph) for x in held):
         return inst  # blocks state shapes and casts of their own
     if how == EVERY - 1:
         return beside(version, d, inst)
@@ -91,15 +93,26 @@ def beside(version: Any, d: Draw, inst: Instance) -> Instance:
     return inst
 
 
+def _quantised_so(version: Any, inst: Instance, expected: list[Any]) -> bool:
+    """Have the results that the instance declares a scale for each position where they have more than one?"""
+    stated = zip(expected, inst.attrs.get("@outputs") or ())
+    results = ((e.value, o["quant"]) for e, o in stated if o and len((o.get("quant") or {}).get("scale", ())) > 1)
+    return not any(version.dialect.misquantised(Arg(of(y), y.shape, quant=q)) for y, q in results)
+
+
 def takes(version: Any, inst: Instance) -> bool:
     """Does the reference evaluate the instance, within ``_ROOM``, and do its shapes and rules hold?  What it makes of
     the instance is kept there (``evaluated``)."""
     try:
+        if any(a.quant is not None and version.dialect.misquantised(a) for _, _, a in plain(inst)):
+            return False
         with quiet, bounded(_ROOM), timed.within(_SECONDS):
             arrays = arrays_of(inst)
             call = version.dialect.call_of(inst, arrays, version)
             version.check(call)
             expected = version.evaluate(call)
+            if not _quantised_so(version, inst, expected):
+                return False
             if sum(getattr(e.value, "size", 0) for e in expected) > ELEMENTS:
                 return False
             if version.dialect.limits_results:

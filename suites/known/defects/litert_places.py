@@ -289,6 +289,35 @@ def another_shape(g: Given) -> Outputs:
     return [Such(lambda a: a.shape != due.shape, shows, type_alone=True)]
 
 
+def unwritten(g: Given) -> Outputs:
+    """The results have their shapes; nobody wrote their elements."""
+    return _free(g, *(np.ones(e.value.shape, bool) for e in g.expected))
+
+
+def zeros_of_nothing(g: Given) -> Outputs:
+    """Where nothing is summed, the result is 0 throughout, as stored."""
+    return [np.zeros_like(e.value) for e in g.expected]
+
+
+def transform_of_one_column(g: Given) -> Outputs:
+    """Sums of a row are taken for two coefficients: each part of a result is off by no more than the sizes of the
+    elements add up to."""
+    (e,) = g.expected
+    rows, columns = (int(n) for n in g["fft_length"])
+    total = np.abs(g["input"][..., :rows, :columns].astype(np.float64)).sum((-2, -1))
+    return [Near(e.value, 4 * np.broadcast_to(total[..., None, None], e.value.shape))]
+
+
+def within_the_sizes(g: Given) -> Outputs:
+    """A sum whose terms are off by no more than they are large."""
+    (e,) = g.expected
+    q = g.inst.tensor("filter").quant
+    assert q is not None
+    w = np.abs(g["filter"].astype(np.float64)) * q["scale"][0]
+    x = np.abs(g["input"].astype(np.float64)).reshape(-1, w.shape[1])
+    return [Near(e.value, (x @ w.T).reshape(e.value.shape))]
+
+
 def any_scalar(g: Given) -> Outputs:
     """One element that nobody wrote."""
     due = g.expected[0].value

@@ -347,8 +347,10 @@ def _boxes_overlap(a: np.ndarray, b: np.ndarray) -> float:
 
 def _filled(ctx: Context, actual: np.ndarray) -> np.ndarray:
     """the selected boxes; what follows them is padding of which nothing is said"""
-    return (ctx.wide == -1) | (
-        np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide))
+    return (
+        (ctx.wide == -1)
+        | (actual == ctx.wide)
+        | (np.abs(actual.astype(np.float64) - ctx.wide) <= 2.0**-16 * np.maximum(1.0, np.abs(ctx.wide)))
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.errors import RuleError
 from harness.declare import Float, Int, Opaque, bounded, exact, semantics
 from harness.tolerance import ulp
 from suites.semantics.quantised.fixed import (
@@ -38,7 +39,10 @@ def _division(x: Array, *, oq: Quant, dtype: Any = None) -> Any:
     error=rounding(_quantize, _division), source=f"{_SPEC}, QUANTIZE", data=("uniform:-8:8", "small", "wide", "ties")
 )
 def quantize(x: Float[Array, "*d"], *, oq: Opaque, dtype: Opaque) -> Int[Array, "*d"]:
-    """round(x / scale) + zero_point, clamped; ties away from zero."""
+    """round(x / scale) + zero_point, clamped; ties away from zero.  Raises RuleError "scale-per-position"."""
+    scales, axis = len(oq["scale"]), oq.get("axis", 0)
+    if scales > 1 and dict(enumerate(x.shape)).get(axis) != scales:
+        raise RuleError("scale-per-position", f"{scales} scales for axis {axis} of {list(x.shape)}")
     with np.errstate(all="ignore"):
         return saturate(away(np.asarray(x, np.float64) / _wide(oq, x)) + _zero(oq, x), dtype)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from harness.core.dtypes import int_range, of
+from harness.core.errors import RuleError
 from harness.declare import Int, Opaque, Real, Semantics, T, semantics
 from suites.semantics.quantised.fixed import (
     Array,
@@ -287,12 +288,14 @@ def _draw_prelu(d: Any) -> dict[str, Any]:
 
 @semantics(draw=_draw_prelu, error=rounding(_prelu, _prelu_window), source="TFLite PRELU", data=("full", "small"))
 def prelu(
-    x: Int[Array, "*#d"],
+    x: Int[Array, "*d"],
     y: Int[Array, "*#d"],
     *,
     xq: Annotated[Quant, Parameters("x")],
     yq: Annotated[Quant, _SMALL],
     oq: Annotated[Quant, Parameters("x", scale=about("xq", low=0.5, high=1.5))],
-) -> Int[Array, "*#d"]:
-    """x where it is not negative, else x times the slope y, on the real values."""
+) -> Int[Array, "*d"]:
+    """x where it is not negative, else x times the slope y, on the real values.  Raises RuleError "slope-fits"."""
+    if y.ndim > x.ndim or any(a not in (1, b) for a, b in zip(y.shape[::-1], x.shape[::-1])):
+        raise RuleError("slope-fits", f"{list(y.shape)} to {list(x.shape)}")
     return finish(_prelu(x, y, xq=xq, yq=yq, oq=oq), oq, of(x))

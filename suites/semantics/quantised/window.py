@@ -24,6 +24,7 @@ from harness.declare import (
 )
 from harness.generate.draw import Draw
 from harness.tolerance import ulp
+from suites.semantics.indexing.common import resolve
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,
@@ -347,5 +348,5 @@ def _row_bound(ctx: Context) -> Array:
     source="TFLite EMBEDDING_LOOKUP of quantised rows: dequantised, one scale for all or for each row",
 )
 def embedding_rows(table: Int[Array, "r *d"], indices: Int[Array, "n"], *, q: Opaque) -> Array:
-    """Rows of the table as real numbers."""
-    return real(table, q)[indices.astype(np.int64)]
+    """Rows of the table as real numbers.  Raises RuleError "index-in-range"."""
+    return real(table, q)[resolve(indices, len(table), False)]

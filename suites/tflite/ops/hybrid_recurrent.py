@@ -165,5 +165,5 @@ entry(
     plain.draw_both,
     lambda call, v: plain.both_directions(call, v),
     lambda call, v, u: plain.both_directions(call, v, _lstm_error(call, u)),
-    plain.lstm_shapes(3, "fw_", "bw_"),
+    plain.lstm_shapes(3, "fw_", "bw_") | plain.AUXILIARY,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Pattern, Sampling, Spelling, T
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.semantics.indexing.common import indices_of
@@ -133,10 +133,21 @@ def _draw_sparse(d: Draw) -> dict[str, Any]:
     }
 
 
+def _one_or_each(call: Call) -> str:
+    """TF SparseToDense: "1-D. Values corresponding to each row of sparse_indices, or a scalar value to be used for all
+    sparse indices"."""
+    if call.inputs["sparse_values"].ndim == 0:
+        return ""
+    indices = call.inputs["sparse_indices"]
+    return str(len(indices) if indices.ndim else 1)
+
+
 both(
     "SPARSE_TO_DENSE",
     tables.sparse_to_dense,
     Sampling(_draw_sparse),
+    # a scalar with an axis more is the value of the only row
+    Checks(stated={"sparse_values": Pattern(_one_or_each, (0, 1))}, breaks={"shapes-stated": None}),
     indices="sparse_indices",
     values="sparse_values",
     default="default_value",
@@ -168,10 +179,18 @@ _NMS: dict[str, Any] = {
     "iou_threshold": _scalar("iou_threshold"),
     "score_threshold": _scalar("score_threshold"),
 }
+# TF NonMaxSuppressionV5: "A scalar integer tensor", "A 0-D float tensor"
+_SCALARS = dict.fromkeys(("max_output_size", "iou_threshold", "score_threshold"), "")
 op(
     "NON_MAX_SUPPRESSION_V4",
     tables.soft_nms,
     Spelling(fixed={"sigma": 0.0}, out=lambda call, r: [r[0], r[2]], **_NMS),
-    Checks(error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2))),
+    Checks(stated=_SCALARS, error=(tables.soft_nms.error_of(0), tables.soft_nms.error_of(2))),
 )
-op("NON_MAX_SUPPRESSION_V5", tables.soft_nms, sigma=_scalar("soft_nms_sigma"), **_NMS)
+op(
+    "NON_MAX_SUPPRESSION_V5",
+    tables.soft_nms,
+    Checks(stated={**_SCALARS, "soft_nms_sigma": ""}),
+    sigma=_scalar("soft_nms_sigma"),
+    **_NMS,
+)

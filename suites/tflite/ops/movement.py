@@ -12,7 +12,7 @@ from harness.core.errors import RuleError
 from harness.declare import Build, Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
-from suites.tflite import op
+from suites.tflite import op, readings
 from suites.tflite.codecs import (
     AxesInput,
     both,
@@ -159,7 +159,15 @@ both(
     x="input",
     axis=Fn(lambda call: call.attr("axis"), _counted("num", lambda v, b: b.values["x"].shape[v])),
 )
-both("SPLIT", s.split_even, Sampling(outs=lambda d, v: v["count"]), x="value", axis="split_dim", count="num_splits")
+both(
+    "SPLIT",
+    s.split_even,
+    Sampling(outs=lambda d, v: v["count"]),
+    Checks(agrees={"num_splits": lambda c: c.n_outs}),  # SplitOp::verify: "output count should match 'num_splits'"
+    x="value",
+    axis="split_dim",
+    count="num_splits",
+)
 both(
     "SPLIT_V",
     s.split,
@@ -214,7 +222,7 @@ def _bits(until: int | None, since: int | None, **fixed: int) -> None:
         "STRIDED_SLICE",
         s.strided_slice_bits,
         Spelling(x="input", fixed=fixed, **names),
-        Checks(only=dict(fixed)),
+        Checks(only=dict(fixed), stated={"begin": "n", "end": "n", "strides": "n"}, ambiguous=readings.shrunk),
         since=since,
         until=until,
     )
@@ -349,7 +357,8 @@ both(
 
 # -- making
 
-both("FILL", s.fill, value="input", shape=shape_input("dims"))
+# TF Fill: "value: 0-D (scalar)"
+both("FILL", s.fill, Checks(stated={"input": ""}), value="input", shape=shape_input("dims"))
 op("ZEROS_LIKE", s.zeros_like, x="input")
 
 

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import int_range
-from harness.declare import Call, Context, Draw, Evaluation, Sampling, T, accepted, any_order, statistical
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Pattern,
+    Sampling,
+    T,
+    accepted,
+    any_order,
+    statistical,
+)
 from suites.tflite import op
 from suites.tflite.codecs import out_type
 
@@ -155,6 +167,12 @@ def _bits(call: Call) -> list[Any]:
     return [state + np.uint64(1), raw.view(t.np)]
 
 
+def _words(call: Call) -> str:
+    """StableHLO rng_bit_generator: "THREE_FRY: ui64[2]", "PHILOX: ui64[2] or ui64[3]"."""
+    given = len(call.inputs["initial_state"])
+    return str(given if call.attr("algorithm", "DEFAULT") == "PHILOX" and given in (2, 3) else 2)
+
+
 def _draw_bits(d: Draw) -> dict[str, Any]:
     """PHILOX takes a state of 2 or 3 words, THREEFRY of 2; the shape stands in the result's type."""
     algorithm = d.pick(("DEFAULT", "PHILOX", "PHILOX", "THREEFRY"))
@@ -179,4 +197,5 @@ op(
         "variants",
     ),
     Sampling(_draw_bits),
+    Checks(stated={"initial_state": Pattern(_words, (1, 1))}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32
-from harness.declare import Call, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics import random as s
 from suites.tflite import op
 
@@ -70,4 +70,5 @@ op(
         out_dtype=lambda call, i: _width(call),
     ),
     Sampling(_draw_multinomial),
+    Checks(stated={"logits": "_b _c"}),  # TF Multinomial: "2-D Tensor with shape [batch_size, num_classes]"
 )

@@ -152,12 +152,20 @@ def opened(errors: Callable[[Call, float], list[Any]]) -> Callable[[Call], str |
 
 # not drawn with an axis too many: no text names these ranks, only the products do
 LENIENT: dict[str, Any] = {"shapes-stated": None}
-RNN_SHAPES = {"input": "_b i", "input_weights": "u i", "recurrent_weights": "u u", "bias": "u"}
-SEQUENCE_RNN_SHAPES = {
+_HIDDEN = Pattern(lambda call: f"{batch_of(call)} u", (2, 2))  # NNAPI RNN, operand 4: "[batch_size, num_units]"
+RNN_SHAPES: dict[str, Any] = {
+    "input": "_b i",
+    "input_weights": "u i",
+    "recurrent_weights": "u u",
+    "bias": "u",
+    "hidden_state": _HIDDEN,
+}
+SEQUENCE_RNN_SHAPES: dict[str, Any] = {
     "input": "_b _t i",
     "input_to_input_weights": "u i",
     "recurrent_to_input_weights": "u u",
     "input_gate_bias": "u",
+    "hidden_state": _HIDDEN,
 }
 op(
     "UNIDIRECTIONAL_SEQUENCE_RNN",
@@ -214,6 +222,8 @@ SVDF_SHAPES: dict[str, Any] = {
     "feature_weights": "n i",
     "time_weights": "n _m",
     "input_gate_bias": Pattern(lambda call: str(len(call.inputs["feature_weights"]) // call.attr("rank")), (1, 1)),
+    # NNAPI SVDF, operand 4: "[batch_size, (memory_size - 1) * num_units * rank]"; the schema's kernel keeps all columns
+    "activation_state": Pattern(lambda call: f"{batch_of(call)} {call.inputs['time_weights'].size}", (2, 2)),
 }
 op(
     "SVDF",
@@ -272,20 +282,46 @@ def lstm_shapes(rank: int, *prefixes: str) -> dict[str, Any]:
         u, o = f"u{k}", f"o{k}"
 
         def recurrent(call: Call, prefix: str = prefix, u: str = u, o: str = o) -> str:
+            if rank == 3 and call.attr("diagonal_recurrent_tensors", False):
+                return u
             return f"{u} {o}" if call.inputs.get(f"{prefix}projection_weights") is not None else f"{u} {u}"
 
         parallel = k == 1  # over an auxiliary input of as many values, or of others where it has weights of its own
         for g in GATES:
             out[f"{prefix}input_to_{g}_weights"] = f"{u} {'_a' if parallel else 'i'}"
-            if rank == 2 or prefix:  # elsewhere they may be a diagonal, of "at most" 2 axes
-                out[f"{prefix}recurrent_to_{g}_weights"] = Pattern(recurrent, (2, 2))
+            # of "at most" 2 axes where they may be a diagonal
+            out[f"{prefix}recurrent_to_{g}_weights"] = Pattern(recurrent, (2 if rank == 2 or prefix else 1, 2))
             out[prefix + ("cell_bias" if g == "cell" else f"{g}_gate_bias")] = u
             out[f"{prefix}{g}_layer_norm_coefficients"] = u
             if g != "cell":
                 out[f"{prefix}cell_to_{g}_weights"] = u
         out[f"{prefix}projection_weights"] = f"{o} {u}"
         out[f"{prefix}projection_bias"] = o
+        out[f"{prefix}input_activation_state"] = Pattern(partial(_kept, prefix, True), (2, 2))
+        out[f"{prefix}input_cell_state"] = Pattern(partial(_kept, prefix, False), (2, 2))
     return out
+
+
+def _kept(prefix: str, activation: bool, call: Call) -> str:
+    """Shape of a state of an LSTM.  NNAPI LSTM, operands 18 and 19: "A 2-D tensor of shape [batch_size, output_size]",
+    "[batch_size, num_units]"."""
+    projection, weights = call.inputs.get(f"{prefix}projection_weights"), call.inputs[f"{prefix}input_to_cell_weights"]
+    return f"{batch_of(call)} {len(weights if projection is None or not activation else projection)}"
+
+
+def _beside(call: Call) -> str:
+    """NNAPI BIDIRECTIONAL_SEQUENCE_LSTM, operand 39: the auxiliary input has the steps and rows of the input."""
+    b, t = call.inputs["input"].shape[:2]
+    return f"{b} {t} _a"
+
+
+AUXILIARY: dict[str, Any] = {"aux_input": Pattern(_beside, (3, 3))}
+
+
+def batch_of(call: Call) -> int:
+    """Rows of the input that are computed side by side."""
+    shape = call.inputs["input"].shape
+    return int(shape[1 if len(shape) > 2 and call.attr("time_major", False) else 0])
 
 
 def _options(d: Draw) -> dict[str, Any]:
@@ -453,7 +489,7 @@ op(
         "TFLite BIDIRECTIONAL_SEQUENCE_LSTM; NNAPI BIDIRECTIONAL_SEQUENCE_LSTM: auxiliary input",
     ),
     Sampling(draw_both),
-    Checks(stated=lstm_shapes(3, "fw_", "bw_"), ambiguous=opened(_lstm_errors)),
+    Checks(stated=lstm_shapes(3, "fw_", "bw_") | AUXILIARY, ambiguous=opened(_lstm_errors)),
 )
 
 
@@ -518,7 +554,7 @@ def _both_rnn_bound(ctx: Context, i: int) -> Any:
     return around(ctx.wide, _both_rnn_errors(ctx.call, ctx.acc_u)[i]) + ctx.ulp
 
 
-BOTH_RNN_SHAPES = {
+BOTH_RNN_SHAPES: dict[str, Any] = {
     "input": "_b _t i",
     "fw_input_to_input_weights": "u i",
     "fw_recurrent_weights": "u u",
@@ -526,6 +562,9 @@ BOTH_RNN_SHAPES = {
     "bw_input_to_input_weights": "v _a",
     "bw_recurrent_weights": "v v",
     "bw_bias": "v",
+    "fw_hidden_state": _HIDDEN,
+    "bw_hidden_state": Pattern(lambda call: f"{batch_of(call)} v", (2, 2)),
+    **AUXILIARY,
 }
 op(
     "BIDIRECTIONAL_SEQUENCE_RNN",
