@@ -16,6 +16,7 @@ from harness.cases.given import Given
 from harness.cases.result import Result
 from harness.core.dtypes import int_range, of
 from harness.core.errors import FormatError
+from harness.core.limits import timed
 from harness.core.outcome import Verdict
 from harness.declare import Underspecified, underspecified
 from harness.ledger.defect_models import Model, PerNode, explains, room, share, tested
@@ -175,7 +176,8 @@ class LedgerEntry:
         if result.outcome.outputs is None:
             return True
         try:
-            return any(explains(told, result, info) for told in self.defect_model)
+            with timed:
+                return any(explains(told, result, info) for told in self.defect_model)
         except Exception as e:
             raise FormatError(
                 f"{self.source}: {self.kind_of} {self.id}: defect_model: {type(e).__name__}: {e}"

@@ -26,8 +26,10 @@ from harness.declare.schema import Attr, OpSchema, Slot
 MOST_RANK = 8  # where nothing states a limit
 _AXIS_NAMES = {"axis", "dim", "batch_axis", "seq_dim", "batch_dim", "time_axis"}
 _AXES_NAMES = {"axes", "perm", "axis_list", "reduction_axes"}
-_IDLE = {"consumed_inputs"}  # "legacy optimization attribute": it says nothing of the operator
-_NO_EXTENTS = {"seed", "seed2", "version", "stash_type", "dtype"}  # integers that count no positions
+# "legacy optimization attribute"; a list of FullyConnectedOptions of which no text says what it holds
+_IDLE = {"consumed_inputs", "quant_spec"}
+_BITS = {f"{name}_mask" for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+_NO_EXTENTS = {"seed", "seed2", "version", "stash_type", "dtype", *_BITS}  # integers that count no positions
 
 
 class Operand(NamedTuple):

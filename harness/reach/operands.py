@@ -128,7 +128,7 @@ def quantised(f: Facts) -> list[str]:
     out = [f"zero-point:{n}={w}" for n in names for w in ("lowest", "0", "highest")]
     out += [f"scale:{n}=per axis" for n in names]
     out += [f"scales:{a},{b}={w}" for a, b in combinations(names, 2) for w in ("equal", "far apart")]
-    if names:
+    if names and f.schema.outputs and f.schema.outputs[0].type == f.quantised[0].slot.type:
         out += [f"zero-point:output={w}" for w in ("lowest", "0", "highest")]
         out += [f"scales:{names[0]},output={w}" for w in ("equal", "far apart")]
     return out

@@ -48,7 +48,8 @@ def extents_met(f: Facts, x: Filled) -> Iterator[str]:
 def limits(f: Facts) -> list[str]:
     """Extents that cross a vector width, 127 and 255; operands long enough that a narrow accumulator loses bits."""
     out = [f"limit:{o.name}>={n}" for o in f.operands if o.high for n in LIMITS]
-    return out + [f"limit:{o.name}:elements>={_CONTRACTED}" for o in f.operands if o.high]
+    summed = (o for o in f.operands if o.high > 1)  # a vector beside another operand, as a bias is, is no sum
+    return out + [f"limit:{o.name}:elements>={_CONTRACTED}" for o in summed]
 
 
 def limits_met(f: Facts, x: Filled) -> Iterator[str]:

@@ -67,7 +67,9 @@ class TfLite(Dialect):
     quantised_domains = ("quantised",)
     tells_omitted = False  # FlatBuffers, Schemas: a scalar that equals its default is not written
     rerun_every = 10
+    limits_results = True
     draws_edges = True
+    edge_extents = (0, 0, 1, 17, 129, 257)
     special_ends = True
     declares_extents = True
     package_size = 32  # beyond that the runtime's memory planner turns quadratic

@@ -47,10 +47,10 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "indices rise and do not repeat" where they are validated; TF SparseToDense: "1-D. Values ..., or a scalar"
     "SPARSE_TO_DENSE": ("sparse_indices", "output_shape", "rank:default_value"),
     # TF NonMaxSuppressionV5: "iou_threshold must be in [0, 1]"; a deviation is finite, and what an infinite box
-    # overlaps is not said
+    # overlaps is not said; nor which of two equal scores comes first
     **dict.fromkeys(
         ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"),
-        ("data:boxes", "data:iou_threshold", "data:soft_nms_sigma"),
+        ("data:boxes", "data:scores", "data:iou_threshold", "data:soft_nms_sigma"),
     ),
 }
 
@@ -59,4 +59,6 @@ def keeps(version: OpVersion) -> tuple[str, ...]:
     """What is kept of an op version."""
     later = tuple(version.schema.extra["later"])  # options that only later versions of the operator have
     hybrid = ("data:*",) if version.schema.domain == "hybrid" else ()  # no text says what quantising NaN gives
-    return (*_TYPES, *later, *hybrid, *KEEPS.get(version.op, ()))
+    # TF Div: "division by zero" of integers is an error
+    divisor = ("data:rhs",) if version.op == "DIV" and version.schema.domain == "quantised" else ()
+    return (*_TYPES, *later, *hybrid, *divisor, *KEEPS.get(version.op, ()))

@@ -43,7 +43,7 @@ def products(call: Call) -> Underspecified | None:
                 mantissa[k], exponent[k] = m, exponent[k] + e
         exact = np.ldexp(mantissa, exponent.clip(-2000, 2000)).astype(x.dtype)
         off = _settled(len(x) * _EPS * np.abs(exact.astype(np.float64))) + 2.0**-149
-        near = off / 4 + 2.0**-149  # which the bound of a product covers
+        near = off / 4  # which the bound of a product covers
         decided = _same(exact.astype(np.float64), rounded, near) & _same(exact.astype(np.float64), plain, near)
     return underspecified(_PRODUCTS, ~decided, exact, rounded, within=off)
 

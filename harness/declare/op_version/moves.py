@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from harness.core.dtypes import int_range
-from harness.core.instance import SKIPPED, Arg, Instance
+from harness.core.instance import SAME, SKIPPED, Arg, Instance
 from harness.declare.params import Axes, Axis, Divisor, Each, Integer, Ints, Pads
 from harness.declare.schema import Attr
 from harness.generate.draw import Draw
@@ -256,6 +256,27 @@ def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return replace(inst, args={n: a for n, a in inst.args.items() if n != name})
 
 
+def _one_kind(a: Arg, b: Arg) -> bool:
+    """Have two operands the same type and parameters?"""
+    return a.dtype is b.dtype and a.quant == b.quant
+
+
+def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
+    """One tensor given to two operands of one type, though they were drawn with other shapes or other elements."""
+    if not version.dialect.shares_tensors:
+        return None
+    keeps = frozenset(version.dialect.keeps(version))
+    drawn = {slot: a for slot, k, a in plain(inst) if k is None and a.values is None}
+    drawn = {slot: a for slot, a in drawn.items() if keeps.isdisjoint((slot, f"data:{slot}", "data:*"))}
+    pairs = [(a, b) for a, b in version.alike if a in drawn and b in drawn and _one_kind(drawn[a], drawn[b])]
+    if not pairs or "shapes" in keeps:
+        return None
+    pair = d.pick(pairs)
+    first, other = pair if d.bool() else pair[::-1]
+    moved = changed(inst, {(other, None): replace(drawn[first])})
+    return replace(moved, attrs={**moved.attrs, SAME: {**inst.attrs.get(SAME, {}), pair[1]: pair[0]}})
+
+
 def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Another number of results asked for, some of the optional ones before the last left out."""
     outputs = version.schema.outputs
@@ -274,5 +295,5 @@ def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
 
 _Move = Callable[[Any, Draw, Instance], "Instance | None"]
 MOVES: tuple[_Move, ...] = tuple(
-    chain((_extent, _extent, _rank), (_number, _number, _element), (_option, _option, _without, _results))
+    chain((_extent, _extent, _rank, _same), (_number, _number, _element), (_option, _option, _without, _results))
 )

@@ -120,14 +120,14 @@ class Sampler(Resolved):
             n = attrs.pop("@outs")
         dialect = self.dialect
         inst = dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
-        if dialect.shares_tensors and self._alike and not d.breaking and d.chance(_SAME_EVERY):
+        if dialect.shares_tensors and self.alike and not d.breaking and d.chance(_SAME_EVERY):
             self._share(d, inst)
         return inst
 
     def _share(self, d: Draw, inst: Instance) -> None:
         """Give one tensor to two slots, where type, shape and what may be in them allow it; half of the others that
         may have it get it too."""
-        may = [(a, b) for a, b in self._alike if self._exchangeable(inst.args.get(a), inst.args.get(b), a, b)]
+        may = [(a, b) for a, b in self.alike if self._exchangeable(inst.args.get(a), inst.args.get(b), a, b)]
         if may:
             a, b = d.pick(may)
             others = [c for x, c in may if x == a and c != b]
@@ -144,7 +144,7 @@ class Sampler(Resolved):
         return all(z.recipe in self._recipes_of(s, z.dtype) for z in (x, y) for s in (a, b))
 
     @cached_property
-    def _alike(self) -> list[tuple[str, str]]:
+    def alike(self) -> list[tuple[str, str]]:
         """Pairs of inputs of one type."""
         plain = [s for s in self.schema.inputs if s.container is None and not s.variadic]
         return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type and a.const == b.const]

@@ -70,7 +70,8 @@ def _stepwise(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -
     for k in range(1, n):
         product = multiplied(product * rows[..., k], by)
     total = multiplied(product, by) + int(oq["zero_point"][0])
-    return _laid(np.asarray(total, object).astype(np.float64), x, axes, keepdims)
+    held = np.asarray(np.clip(total, -(1 << 62), 1 << 62), np.float64)  # far beyond any type
+    return _laid(held, x, axes, keepdims)
 
 
 def _draw_prod(d: Draw) -> dict[str, Object]:

@@ -79,11 +79,19 @@ op(
 # -- depthwise
 
 
+def _by_channel(w: Any) -> Any:
+    """[1, h, w, channels] as [channels, 1, h, w].  Raises RuleError "filter-of-one" where the first extent is not 1
+    (tfl.depthwise_conv_2d: "filter_1: [1, H, W, C]")."""
+    if w.ndim != 4 or w.shape[0] != 1:
+        raise RuleError("filter-of-one", f"a filter of shape {list(w.shape)}")
+    return w[0].transpose(2, 0, 1)[:, None]
+
+
 class _Depthwise(Slotted):
     """Theirs [1, h, w, c * multiplier], ours [c * multiplier, 1, h, w]."""
 
     def __init__(self) -> None:
-        super().__init__("filter", lambda w: w[0].transpose(2, 0, 1)[:, None], lambda v: (1, *v[2:], v[0]))
+        super().__init__("filter", _by_channel, lambda v: (1, *v[2:], v[0]))
 
 
 def draw_depthwise(d: Draw) -> dict[str, Any]:
@@ -134,6 +142,8 @@ def transposed_pads(call: Call) -> tuple[int, ...]:
     shape = [int(n) for n in call.inputs["output_shape"]]
     x = call.inputs["input"]
     n = x.ndim - 2
+    if len(shape) != x.ndim:
+        raise RuleError("output-shape-fits", f"{len(shape)} extents for rank {x.ndim}")
     names = HW if n == 2 else DHW
     filters = call.inputs["weights" if n == 2 else "filter"]
     k = filters.shape[1:-1] if n == 2 else filters.shape[:3]

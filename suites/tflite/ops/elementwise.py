@@ -7,7 +7,20 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BY_NAME
-from harness.declare import Call, Checks, Draw, Fn, Group, Sampling, Semantics, Spelling, T, gathered, underspecified
+from harness.declare import (
+    Call,
+    Checks,
+    Draw,
+    Fn,
+    Group,
+    Pattern,
+    Sampling,
+    Semantics,
+    Spelling,
+    T,
+    gathered,
+    underspecified,
+)
 from suites.semantics import elementwise as s
 from suites.semantics import tensorflow as tf
 from suites.tflite import op, readings
@@ -196,7 +209,19 @@ def _lengths(slot: str) -> Fn:
     return Fn(lambda call: tuple(int(n) for n in call.inputs[slot]), lambda v, b: b.value(slot, list(v)))
 
 
-op("DILATE", tf.dilate, x="input", value="padding_value", dilations=_lengths("dilations"))
+def _one_an_axis(call: Call) -> str:
+    """tfl.dilate: as many dilations as the input has axes."""
+    return str(call.inputs["input"].ndim)
+
+
+op(
+    "DILATE",
+    tf.dilate,
+    Checks(stated={"dilations": Pattern(_one_an_axis, (1, 1))}),
+    x="input",
+    value="padding_value",
+    dilations=_lengths("dilations"),
+)
 op(
     "RFFT2D",
     tf.rfft2d,

@@ -151,11 +151,20 @@ both(
     xs="values",
     axis=Fn(lambda call: call.attr("axis"), _counted("values_count", lambda v, b: len(b.values["xs"]))),
 )
+
+
+def _of_both(call: Call) -> int | None:
+    """The extent of the axis, of which there are as many results."""
+    x = call.inputs["input"]
+    n = x.shape[norm_axis(call.attr("axis"), x.ndim)]
+    return n if n == call.n_outs else None
+
+
 both(
     "UNPACK",
     s.unstack,
     Sampling(outs=lambda d, v: v["x"].shape[v["axis"]]),
-    Checks(agrees={"num": lambda c: c.inputs["input"].shape[norm_axis(c.attr("axis"), c.inputs["input"].ndim)]}),
+    Checks(agrees={"num": _of_both}),
     x="input",
     axis=Fn(lambda call: call.attr("axis"), _counted("num", lambda v, b: b.values["x"].shape[v])),
 )
@@ -172,7 +181,7 @@ both(
     "SPLIT_V",
     s.split,
     Sampling(outs=lambda d, v: len(v["sizes"])),
-    Checks(agrees={"num_splits": lambda c: c.inputs["size_splits"].size}),
+    Checks(agrees={"num_splits": lambda c: c.n_outs if c.inputs["size_splits"].size == c.n_outs else None}),
     x="value",
     axis="split_dim",
     sizes=Fn(lambda call: _sizes(call), _encode_sizes),
