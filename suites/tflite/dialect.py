@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
+
+import numpy as np
 
 from harness.core import dims
 from harness.core.dtypes import I32, I64, DType, f32
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
-from harness.declare import Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
+from harness.declare import Call, Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
 from suites.tflite import builder, edges, ends, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using
@@ -42,6 +44,15 @@ _BROADCAST = {
     ),
     **dict.fromkeys(("MAXIMUM", "MINIMUM", "SELECT_V2", "ADD", "SUB", "MUL"), 5),
 }
+
+
+_OPERANDS = ("condition", "lhs", "rhs", "x", "y", "input", "alpha")
+
+
+def _of_one_shape_beyond(rank: int, call: Call) -> str:
+    """The shape that all operands have where one of them has more axes than those that broadcast may have."""
+    shapes = [x.shape for x in call.inputs.values() if isinstance(x, np.ndarray)]
+    return " ".join(map(str, max(shapes, key=len))) if max(map(len, shapes), default=0) > rank else "*_d"
 
 
 _LIMITS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")  # activations that limit a result
@@ -81,6 +92,10 @@ class TfLite(Dialect):
         tanh = ("TANH", "SIGN_BIT") if recurrent and entry.domain != "quantised" else ()
         only = {"fused_activation_function": (*_LIMITS, *tanh), **entry.checks.only}
         entry.checks = replace(entry.checks, only=only)
+        if entry.op in _BROADCAST:
+            stated = dict.fromkeys(_OPERANDS, partial(_of_one_shape_beyond, _BROADCAST[entry.op]))
+            breaks = {"shapes-stated": None, **entry.checks.breaks}  # an axis more may be one that broadcasts
+            entry.checks = replace(entry.checks, stated={**stated, **entry.checks.stated}, breaks=breaks)
 
     def order(self, version: Any) -> Any:
         """Versions compare by number; the form is told by the domain."""

@@ -20,6 +20,8 @@ _CELLS = ("LSTM", "BASIC_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_S
 KEEPS: dict[str, tuple[str, ...]] = {
     # TF AddN: "Must all be the same size and shape"
     "ADD_N": ("shapes",),
+    # MediaPipe MaxUnpooling2D: the positions that MaxPoolingWithArgmax2D gives, in the window of each element
+    "MaxUnpooling2D": ("data:indices",),
     # TF OneHot: "Expected axis to be -1 or between [0, ...)"
     "ONE_HOT": ("axis",),
     # schema, SparsityParameters: the order and the blocks are those of the dimensions
