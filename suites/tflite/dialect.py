@@ -52,7 +52,8 @@ _OPERANDS = ("condition", "lhs", "rhs", "x", "y", "input", "alpha")
 def _of_one_shape_beyond(rank: int, call: Call) -> str:
     """The shape that all operands have where one of them has more axes than those that broadcast may have."""
     shapes = [x.shape for x in call.inputs.values() if isinstance(x, np.ndarray)]
-    return " ".join(map(str, max(shapes, key=len))) if max(map(len, shapes), default=0) > rank else "*_d"
+    most: tuple[int, ...] = max(shapes, key=len, default=())
+    return " ".join(map(str, most)) if len(most) > rank else "*_d"
 
 
 _LIMITS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")  # activations that limit a result
