@@ -52,7 +52,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # overlaps is not said; nor which of two equal scores comes first
     **dict.fromkeys(
         ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"),
-        ("data:boxes", "data:scores", "data:iou_threshold", "data:soft_nms_sigma"),
+        ("boxes", "scores", "data:iou_threshold", "data:soft_nms_sigma"),
     ),
 }
 

@@ -184,6 +184,9 @@ def powers_of_finite_numbers(g: Given) -> Outputs:
     return [Near(due, _bound(g.expected[0]), np.where(np.isinf(due), np.copysign(top, due), due).astype(due.dtype))]
 
 
+_MANY = 64
+
+
 def scale_of_another_row(g: Given) -> Outputs:
     """A row with the scale and zero point of another row, or of what lies behind them: a multiple of the right row and
     multiples of the sums of the columns of matrices of y, whatever the factors."""
@@ -196,6 +199,8 @@ def scale_of_another_row(g: Given) -> Outputs:
     def fitted(a: np.ndarray) -> bool:
         if a.shape != due.shape or a.dtype != e.value.dtype or not np.isfinite(a).all():
             return False
+        if len(sums) > _MANY:  # more sums than a row has elements: any row is made of them
+            return True
         for at in np.ndindex(*due.shape[:-1]):
             basis, row = np.stack([due[at], *sums], 1), a[at].astype(np.float64)
             fit = 1e-12 * np.abs(row).max(initial=0.0)  # the error of the fit itself, also where 0 is due

@@ -293,6 +293,8 @@ def lstm_shapes(rank: int, *prefixes: str) -> dict[str, Any]:
             out[f"{prefix}recurrent_to_{g}_weights"] = Pattern(recurrent, (2 if rank == 2 or prefix else 1, 2))
             out[prefix + ("cell_bias" if g == "cell" else f"{g}_gate_bias")] = u
             out[f"{prefix}{g}_layer_norm_coefficients"] = u
+            if prefix:
+                out[f"{prefix}aux_input_to_{g}_weights"] = f"{u} _x"
             if g != "cell":
                 out[f"{prefix}cell_to_{g}_weights"] = u
         out[f"{prefix}projection_weights"] = f"{o} {u}"
@@ -564,6 +566,8 @@ BOTH_RNN_SHAPES: dict[str, Any] = {
     "bw_bias": "v",
     "fw_hidden_state": _HIDDEN,
     "bw_hidden_state": Pattern(lambda call: f"{batch_of(call)} v", (2, 2)),
+    "fw_aux_weights": "u _x",
+    "bw_aux_weights": "v _x",
     **AUXILIARY,
 }
 op(
