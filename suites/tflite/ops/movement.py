@@ -215,7 +215,8 @@ class _End(Fn):
         end: np.ndarray = np.asarray(value, np.int64).reshape(-1)
         begin, strides = (np.asarray(b.values[n], np.int64).reshape(-1) for n in ("begin", "strides"))
         upward = begin.min(initial=0) >= 0 and strides.min(initial=1) > 0  # elsewhere nobody says what is counted
-        if upward and not later(b.draw, "offset") and b.draw.chance(2):
+        counted = len(end) == len(begin) and bool((np.abs(end - begin) < 2**31).all())
+        if upward and counted and not later(b.draw, "offset") and b.draw.chance(2):
             end = end - begin
             b.attrs["offset"] = True
         b.value("end", end)
