@@ -73,6 +73,7 @@ class Sampling:
     outs: how many outputs are asked for: a number, or ``fn(d, values)``.
     alike: type names that may be the same type are so in half of the instances.  What mixes types is what most backends
     lack, and would be most of what is drawn.
+    even: each element type is drawn as often as any other, so that rare ones meet too.
     tags: what a dialect's ``finish`` adds to the instances of this line ("fused", "bias"), or what a meaning's
     generator leaves out ("nonnegative").
     """
@@ -84,6 +85,7 @@ class Sampling:
     data: Any = None
     outs: Callable[[Draw, dict[str, Any]], int | None] | int | None = None
     alike: bool = True
+    even: bool = False
     tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -87,6 +87,8 @@ class Onnx(Dialect):
     has_booleans = False
     shares_tensors = True
     draws_edges = True
+    edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
+    special_ends = True
     declares_results = True  # ONNX IR, Graphs: inputs and outputs of the main graph are required to have a shape
 
     def __init__(self, package: str) -> None:

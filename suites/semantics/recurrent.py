@@ -375,6 +375,8 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     t, b, i, h = d.extent(1, 5), d.extent(1, 4), d.extent(1, 6), d.extent(1, 5)
     if d.chance(12):
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
+    elif d.empty or d.chance(16):
+        t, b, i, h = _extreme(d)
     state = (count, b, h) if steps_first else (b, count, h)
     out: dict[str, Object] = {
         "x": T((t, b, i) if steps_first else (b, t, i)),
@@ -387,7 +389,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     if given(d, "b"):
         out["b"] = T((count, 2 * g * h))
     if given(d, "lengths"):
-        lengths = [d.int(0 if d.chance(8) else 1, t) for _ in range(b)]
+        lengths = [d.int(0 if d.chance(8) else min(1, t), t) for _ in range(b)]
         out["lengths"] = T((b,), values=lengths, dtype=I32)
     if given(d, "h0"):
         out["h0"] = T(state)
@@ -401,6 +403,18 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
         out["reset_after"] = param(d, "reset_after", d.bool)
     out |= _draw_activations(d, cell, count)
     return out
+
+
+_LONG = ((17, 257), (17, 257, 2049), (17, 257), (65, 257))  # steps, batch, inputs, hidden: beyond a block of any kernel
+
+
+def _extreme(d: Draw) -> tuple[int, int, int, int]:
+    """Steps, batch, inputs and hidden size, one of them long, or 0 where an instance may be empty."""
+    sizes = [d.int(1, 2) for _ in range(4)]
+    at = d.int(0, 3)
+    sizes[at] = 0 if d.empty else d.pick(_LONG[at])
+    t, b, i, h = sizes
+    return t, b, i, h
 
 
 def _draw_activations(d: Draw, cell: str, count: int) -> dict[str, Object]:

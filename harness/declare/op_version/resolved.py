@@ -119,6 +119,8 @@ class Resolved:
         self.may_agree = self.entry.sampling.alike and any(a & b for i, a in enumerate(sets) for b in sets[:i])
 
     def _weight(self, t: str, d: DType) -> int:
+        if self.entry.sampling.even:
+            return 1
         own = self.dialect.type_weight(t, d)
         return _WEIGHT.get(d, 1) if own is None else int(own)
 

@@ -496,7 +496,7 @@ def _scaled_apart(x: Any, mean: Any, var: Any, epsilon: float, scale: Any, bias:
 def ort_scale_over_the_deviation(g: Given) -> Outputs:
     """BatchNormalization multiplies by scale / sqrt(var + epsilon), which may overflow."""
     x, training = g["X"], bool(g.attr("training_mode", 0))
-    if x.dtype not in ((np.float32, np.float64) if training else (np.float32,)):
+    if x.dtype not in (np.float32, np.float64):
         return None
     along = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     along = along if g["scale"].ndim == 1 else (1, *g["scale"].shape)

@@ -69,5 +69,5 @@ op(
     "CastLike",
     s.cast,
     Spelling(x="input", to=Fn(_like), out_dtype=lambda c, i: _like(c)),
-    Sampling(_draw_like, alike=False),
+    Sampling(_draw_like, alike=False, even=True),
 )
