@@ -62,7 +62,7 @@ def _like(call: Call) -> DType:
 
 def _draw_like(d: Draw) -> dict:
     shape = d.shape(0)
-    return _modes(d, {"input": _source(d, d.types["T1"], d.types["T2"], shape), "target_type": T(d.shape(0, 2))})
+    return _modes(d, {"input": _source(d, d.types["T1"], d.types["T2"], shape), "target_type": T(d.shape(0))})
 
 
 op(

@@ -76,7 +76,7 @@ def _values(c: Call) -> np.ndarray:
 
 def _draw_hot(negative: str) -> Any:
     def draw(d: Draw) -> dict:
-        shape = d.shape(0, 4)
+        shape = d.shape(0, 7)
         depth = d.int(1, 9)
         out: dict[str, Any] = {
             "indices": hot_indices(d, depth, negative, d.dtype("indices").kind, shape),
@@ -112,8 +112,8 @@ _HOT = (
 
 
 # version 9: "the values must be non-negative integers", one outside means off
-op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "off"}), Sampling(_draw_hot("none")), until=10)
-op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "wrap"}), Sampling(_draw_hot("wrap")), since=11)
+op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "off"}), Sampling(_draw_hot("none"), even=True), until=10)
+op("OneHot", s.one_hot, *_HOT, Spelling(fixed={"negative": "wrap"}), Sampling(_draw_hot("wrap"), even=True), since=11)
 
 # "it is a scalar", which the op's own examples write as vectors of one: not clear enough to draw longer ones
 _LAX = dict.fromkeys(f"one-element:{s}" for s in ("max_output_boxes_per_class", "iou_threshold", "score_threshold"))

@@ -135,8 +135,8 @@ def _draw_qmm(d: Draw) -> dict:
     plain: Any = _Plain(d)
     v = linear.draw_matmul(plain)
     x, y = v["x"].shape, v["y"].shape
-    rows = (x[-2],) if len(x) == 2 and d.chance(3) else ()
-    cols = (y[-1],) if len(y) == 2 and d.chance(3) else ()
+    matrices = len(x) > 1 and len(y) > 1
+    rows, cols = (_per_row(d, m, k) if matrices else () for m, k in ((x, -1), (y, -2)))
     scale = d.types.get("TS", F32)
     return {
         "a": T(x, "full"),
@@ -148,6 +148,16 @@ def _draw_qmm(d: Draw) -> dict:
         "y_scale": T((), values=[float(d.pick((1, 8, 64, 100, 500)))], dtype=scale),
         "y_zero_point": _zeros(d, d.types["T3"], ()),
     }
+
+
+def _per_row(d: Draw, shape: tuple[int, ...], alike: int) -> tuple[int, ...]:
+    """The shape of the scales of a matrix: one for all, or one for each row or column, alike along an axis: "[M]" of
+    "[M, K]", "[D1, D2, M, 1]" of "[D1, D2, M, K]"."""
+    if not d.chance(3):
+        return (1,) if d.chance(8) else ()
+    if len(shape) == 2 and d.bool():
+        return (shape[-3 - alike],)
+    return tuple(1 if i == len(shape) + alike else n for i, n in enumerate(shape))
 
 
 class _Plain:

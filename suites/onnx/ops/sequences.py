@@ -277,19 +277,23 @@ def _draw_map(d: Draw) -> dict:
     q = seq_of(d, dtype, 1, d.shape(1, 3, lo=1))
     count = len(q.items or ())
     inputs = [("a", Arg(dtype, (-1,) * len((q.items or [T()])[0].shape)))]
-    nodes, outs = [], []
+    nodes: list[Node] = []
+    outs: dict[str, str] = {}
     more: list[T] = []
+    types = d.version.schema.dtypes("S")
     if d.bool():
-        other = T((), kind="seq", items=[T((3,), dtype=dtype) for _ in range(count)], dtype=dtype)
+        beside = d.pick((dtype, *types))
+        other = T((), kind="seq", items=[T((3,), dtype=beside) for _ in range(count)], dtype=beside)
         more.append(other)
-        inputs.append(("b", Arg(dtype, (-1,))))
+        inputs.append(("b", Arg(beside, (-1,))))
         nodes.append(Node("Concat", {"inputs": ["b", "b"]}, ["bb"], {"axis": 0}))
-        outs.append("bb")
-    if d.bool():
-        more.append(T((2,), dtype=dtype))
-        inputs.append(("c", Arg(dtype, (2,))))
-        nodes.append(Node("Identity", {"input": "c"}, ["cc"], {}))
-        outs.append("cc")
+        outs["bb"] = beside.name
+    for name in ("c", "d")[: d.int(0, 2)]:
+        beside, shape = d.pick((dtype, *types)), d.shape(0, 8)
+        more.append(T(shape, dtype=beside))
+        inputs.append((name, Arg(beside, shape)))
+        nodes.append(Node("Identity", {"input": name}, [2 * name], {}))
+        outs[2 * name] = beside.name
     nodes.append(
         d.pick(
             (
@@ -300,7 +304,7 @@ def _draw_map(d: Draw) -> dict:
         )
     )
     result = "i64" if nodes[-1].op == "Shape" else dtype.name
-    body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **dict.fromkeys(outs, dtype.name)}})
+    body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **outs}})
     out = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
     return {**out, "additional_inputs": more} if more else out
 
@@ -328,7 +332,7 @@ def _unasked(d: Draw) -> dict:
 op(
     "SequenceMap",
     Evaluation(_map, EXACT, "ONNX SequenceMap-17"),
-    Sampling(_draw_map),
+    Sampling(_draw_map, even=True),
     Checks(breaks={"samples-agree": _shorter, "body-inputs": _unasked}),
 )
 

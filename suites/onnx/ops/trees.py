@@ -192,16 +192,40 @@ def _run_on(nodes: list[list[Any]], votes: list[list[Any]]) -> None:
         vote[1] += first[vote[0]]
 
 
+_FAR_IDS = (1, 300, 2**31 - 1, -1, -(2**31))
+
+
+def _renamed(d: Draw, nodes: list[list[Any]], votes: list[list[Any]]) -> None:
+    """Ids of trees and of nodes that begin at another number than 0, or go down."""
+    tree, node, step = d.pick((0, 0, *_FAR_IDS)), d.pick((0, *_FAR_IDS)), d.pick((1, -1))
+    ids = [i for row in nodes for i in (row[1], row[6], row[7])]
+    if node == 2**31 - 1 or (step < 0 and node >= 0):
+        node -= step * max(ids) if step > 0 else -max(ids)
+    for row in nodes:
+        row[0] += tree
+        row[1] = node + step * row[1]
+        if row[2] != "LEAF":
+            row[6], row[7] = node + step * row[6], node + step * row[7]
+    for vote in votes:
+        vote[0], vote[1] = vote[0] + tree, node + step * vote[1]
+
+
+def _features(d: Draw) -> int:
+    return int(d.pick((9, 17, 129, 257))) if d.chance(16) else d.int(1, 4)
+
+
 def _draw_x(d: Draw, dtype: DType, features: int) -> T:
-    t = rows(d, dtype, d.int(1, 5), features, -12, 12)
-    if dtype.kind == "f" and d.chance(4):
+    count = 0 if d.empty else d.pick((17, 129, 257)) if d.chance(32) else d.int(1, 5)
+    t = rows(d, dtype, count, features, -12, 12)
+    if dtype.kind == "f" and t.values and d.chance(4):
         t.values[d.int(0, len(t.values) - 1)] = float("nan")
     return t
 
 
 def _draw_old(kind: str) -> Any:
     def draw(d: Draw) -> dict:
-        features, targets = d.int(1, 4), d.int(2 if kind == "class" else 1, 3)
+        features = _features(d)
+        targets = d.int(10, 12) if d.chance(32) else d.int(2 if kind == "class" else 1, 3)
         dtype = d.dtype("X")
         fold = d.pick(("SUM", "AVERAGE", "MIN", "MAX")) if kind == "target" and d.bool() else None
         # the least and the largest of no votes are not told
@@ -215,6 +239,8 @@ def _draw_old(kind: str) -> Any:
             votes = d.shuffle(votes)
         if kind == "class" and d.chance(4):  # "Ids may restart at zero for each tree, but it not required to"
             _run_on(nodes, votes)
+        if d.chance(8):  # an id is any number
+            _renamed(d, nodes, votes)
         out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
         names = (
             "treeids",
@@ -255,7 +281,7 @@ def _draw_old(kind: str) -> Any:
 
 def _draw_new(d: Draw) -> dict:
     dtype = d.types["T"]
-    features, targets = d.int(1, 4), d.int(1, 3)
+    features, targets = _features(d), d.int(1, 3)
     fold = d.int(0, 3) if targets == 1 else 1
     trees: list[Tree] = []
     for _ in range(d.int(1, 3)):
@@ -406,7 +432,7 @@ def _old_breaks(kind: str) -> dict[str, Any]:
     return {
         "nodes-alike": _shorter(draw, "nodes_falsenodeids"),
         f"{kind}-alike": _shorter(draw, f"{kind}_nodeids"),
-        "target-in-range": _first(draw, f"{kind}_ids", 3),
+        "target-in-range": _first(draw, f"{kind}_ids", 12),
         "base-per-target": _more_base(draw),
         "rank-2": _cube(draw),
     }

@@ -92,8 +92,9 @@ op(
 def classes(d: Draw, k: int, ints: str) -> dict:
     """The labels of k classes, under the attribute names of this op."""
     if d.bool():
-        return {"classlabels_strings": ["cat", "dog", "", "é"][:k]}
-    return {ints: d.shuffle((4, -1, 0, 10))[:k]}
+        return {"classlabels_strings": ["cat", "dog", "", "é", *(f"class {i}" for i in range(4, k))][:k]}
+    some = (4, -1, 0, 10) if k <= 4 and d.bool() else (1, 2**31 - 1, -(2**31), 10, *range(20, 20 + k))
+    return {ints: d.shuffle(some)[:k]}
 
 
 def pick_labels(c: Call, z: Array, ints: str) -> Array:
