@@ -12,6 +12,7 @@ _AXIS_RANKS = (1, 2, 3, 4)  # each value from -r to r-1 of these
 _MOST_PAIRED = 8  # options of a parameter that takes part in pairs
 I32_MIN, I32_MAX = -(2**31), 2**31 - 1
 _RELATIONS = ("0", "1", "extent-1", "extent", "extent+1", "far beyond", "negative", "INT_MIN", "INT_MAX")
+_OF_EXTENTS = {"extent-1", "extent", "extent+1", "far beyond"}  # of an operand; an op without one has none
 _FAR = 8  # beyond the extent
 
 
@@ -142,13 +143,21 @@ def _words_of(v: list[Any], rank: int | None) -> Iterator[str]:
 def relations(f: Facts) -> list[str]:
     """Each integer at 0 and 1, below, at and above an extent, far beyond it, negative, at the ends of i32; each two
     integers, and each two lists at one position, in either order and equal."""
-    out = [f"relation:{p.name}={w}" for p in f.parameters if p.kind in ("int", "ints") for w in _RELATIONS]
+    words = _RELATIONS if f.operands else tuple(w for w in _RELATIONS if w not in _OF_EXTENTS)
+    out = [f"relation:{p.name}={w}" for p in _whole(f) for w in words]
     return out + [f"relation:{p.name}{c}{q.name}" for p, q in _compared(f) for c in "<=>"]
 
 
+def _whole(f: Facts) -> list[Parameter]:
+    """Parameters that are integers or lists of them; an input may hold floats."""
+    slots = {s.name: f.schema.dtypes(s.element) for s in f.schema.inputs}
+    found = [p for p in f.parameters if p.kind in ("int", "ints")]
+    return [p for p in found if p.attr is not None or any(d.kind in "iu" for d in slots.get(p.name, ()))]
+
+
 def _compared(f: Facts) -> list[tuple[Parameter, Parameter]]:
-    plain = [p for p in f.parameters if p.kind == "int"]
-    listed = [p for p in f.parameters if p.kind == "ints"]
+    plain = [p for p in _whole(f) if p.kind == "int"]
+    listed = [p for p in _whole(f) if p.kind == "ints"]
     return [*combinations(plain, 2), *combinations(listed, 2)]
 
 
