@@ -376,7 +376,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     if d.chance(12):
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
     elif d.empty or d.chance(16):
-        t, b, i, h = _extreme(d)
+        t, b, i, h = extreme_sizes(d)
     state = (count, b, h) if steps_first else (b, count, h)
     out: dict[str, Object] = {
         "x": T((t, b, i) if steps_first else (b, t, i)),
@@ -408,7 +408,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
 _LONG = ((17, 257), (17, 257, 2049), (17, 257), (65, 257))  # steps, batch, inputs, hidden: beyond a block of any kernel
 
 
-def _extreme(d: Draw) -> tuple[int, int, int, int]:
+def extreme_sizes(d: Draw) -> tuple[int, int, int, int]:
     """Steps, batch, inputs and hidden size, one of them long, or 0 where an instance may be empty."""
     sizes = [d.int(1, 2) for _ in range(4)]
     at = d.int(0, 3)

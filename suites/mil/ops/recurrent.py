@@ -72,7 +72,7 @@ def _state(name: str) -> Fn:
     def decode(call: Call) -> Any:
         v = call.inputs[name]
         n = 2 if call.attr("direction", "forward") == "bidirectional" else 1
-        return v.reshape(v.shape[0], n, -1).transpose(1, 0, 2)
+        return v.reshape(v.shape[0], n, v.shape[1] // n).transpose(1, 0, 2)
 
     return Fn(decode)
 
@@ -124,6 +124,8 @@ def _errors(meaning: Any, outputs: int) -> tuple[Tolerance, ...]:
 def _draw(cell: str, gates: int) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         t, b, i, h = d.int(1, 4), d.dim(1, 3), d.dim(1, 4), d.dim(1, 4)
+        if d.empty or d.chance(16):
+            t, b, i, h = s.extreme_sizes(d)
         directions = ("forward", "reverse", "bidirectional") if cell == "lstm" else ("forward", "reverse")
         direction = d.pick(directions)
         n = 2 if direction == "bidirectional" else 1

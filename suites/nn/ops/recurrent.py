@@ -10,7 +10,7 @@ from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.nn import op
 from suites.semantics.coreml_recurrent import unrolled
-from suites.semantics.recurrent import DEFAULTS
+from suites.semantics.recurrent import DEFAULTS, extreme_sizes
 
 # text of an activation -> (name, alpha, beta); one without numbers, which coremltools writes, has the usual ones (of
 # MIL's linear_activation, scaled_tanh and sigmoid_hard), as the layer tests of the package expect
@@ -123,7 +123,7 @@ def _shaped(c: Call, y: np.ndarray, states: list[np.ndarray], sequence: bool, di
 
 
 def _sizes(d: Draw) -> tuple[int, int, int, int]:
-    return d.int(1, 4), d.int(1, 3), d.int(1, 5), d.int(1, 4)
+    return extreme_sizes(d) if d.chance(16) else (d.int(1, 4), d.int(1, 3), d.int(1, 5), d.int(1, 4))
 
 
 def _weight(shape: tuple[int, ...]) -> T:
