@@ -58,7 +58,7 @@ def nll_loss(
 
 def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
     n, c = d.extent(1, 4), d.extent(1, 6)
-    s = d.shape(0, 3, lo=1)
+    s = d.shape(0, max(0, min(d.max_rank - 2, 6)), lo=1)
     out: dict[str, Object] = {scores: T((n, c, *s)), "reduction": d.pick(MODES)}
     kind = d.dtype(target)
     ignored = d.chance(3)

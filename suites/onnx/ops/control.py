@@ -48,13 +48,18 @@ def _if(c: Call) -> list[Any]:
 
 
 def _branch(
-    d: Draw, dtypes: list[DType], shapes: list[tuple[int, ...]], held: DType | None = None, boxed: Type | None = None
+    d: Draw,
+    dtypes: list[DType],
+    shapes: list[tuple[int, ...]],
+    held: DType | None = None,
+    boxed: Type | None = None,
+    sees: bool = True,
 ) -> Graph:
-    """held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs."""
+    """sees: may it use the condition, a scalar?  held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs."""
     b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
         out = f"y{i}"
-        if t is BOOL and s == () and (int(d.opset) < 9 or d.bool()):  # a value of the graph around
+        if t is BOOL and s == () and sees and (int(d.opset) < 9 or d.bool()):  # a value of the graph around
             b.returns(b.node("Not", {"X": "cond"}, out), "bool")
             continue
         v = Value(f"a{i}", t, s)
@@ -65,7 +70,7 @@ def _branch(
         if how == 0 and (b.as_is or v.name in {o for n in b.nodes for o in n.outputs}):
             b.returns(v.name, t.name)
         else:
-            b.returns(b.chosen(v, out, [Value("cond", BOOL, ())]) if how == 1 else b.step(v, out), t.name)
+            b.returns(b.chosen(v, out, [Value("cond", BOOL, ())]) if how == 1 and sees else b.step(v, out), t.name)
     if held is not None:
         items = [f"b{k}" for k in range(d.int(1, 3))]
         b.consts |= {x: literal(d, held, d.shape(0, 2)) for x in items}
@@ -135,10 +140,11 @@ def _draw_if(d: Draw) -> dict:
     shapes = [() if t is BOOL and (early or d.bool()) else d.shape(0, 3) for t in dtypes]
     others = shapes if d.version.version < 11 else [d.shape(0, 3) if d.bool() else s for s in shapes]
     held, boxed = _held(d), _boxed(d)
+    rank = 0 if early or not d.chance(4) else d.int(1, 8)  # "The tensor must contain a single element."
     return {
-        "cond": T((), "bool"),
-        "then_branch": _branch(d, dtypes, shapes, held, boxed),
-        "else_branch": _branch(d, dtypes, others, held, boxed),
+        "cond": T((1,) * rank, "bool"),
+        "then_branch": _branch(d, dtypes, shapes, held, boxed, not rank),
+        "else_branch": _branch(d, dtypes, others, held, boxed, not rank),
         "@outs": len(dtypes) + (held is not None) + (boxed is not None),
     }
 
@@ -224,12 +230,12 @@ def _carry_optional(d: Draw, b: Block, t: Type) -> T:
 def _draw_loop(d: Draw) -> dict:
     """Trip count, condition or both; the body counts with a comparison where the opset has one for int64.  Values that
     are carried differ in type and shape, grow, are sequences, or there are none."""
-    dtype, shape = d.types["V"], d.shape(0, 3)
+    dtype, shape = d.types["V"], d.shape(0, 8)
     least = 0 if d.version.schema.inputs[2].optional else 1
     n = 0 if not least and d.chance(8) else d.int(1, 3)
     kinds = [(dtype, shape)] * n
     if n > 1 and d.bool():
-        kinds[1:] = [(kind(d), d.shape(0, 3) if d.bool() else shape) for _ in range(n - 1)]
+        kinds[1:] = [(kind(d), d.shape(0, 8) if d.bool() else shape) for _ in range(n - 1)]
     carried = [Value(f"v{k}", t, s, False) for k, (t, s) in enumerate(kinds)]
     given = [T(v.shape, dtype=v.dtype, recipe=recipe_of(v.dtype)) for v in carried]
     limit, start = d.pick((None, 0, 1, 3, 4)), d.pick((None, True, True, False))
@@ -238,12 +244,17 @@ def _draw_loop(d: Draw) -> dict:
     compares = int(d.opset) >= 9
     if limit is None and (start is None or not compares):
         limit = 2
+    ends = compares and (limit is None or d.bool())  # the body says when
+    if ends and limit and start is not None and d.chance(4):
+        limit = d.pick((2**63 - 1, 2**24 + 1))  # loops without a count are written with the highest one
+    elif limit == 0 and d.chance(3):
+        limit = d.pick((-1, -(2**63)))
     around = [Value(f"v_initial{k}", v.dtype, v.shape) for k, v in enumerate(carried)]
     around += [Value("M", I64, ())] * (limit is not None) + [Value("cond", BOOL, ())] * (start is not None)
     turn = [Value("i", I64, ()), Value("c", BOOL, ())]
     b = Block(d, [*turn, *carried], around)
     b.parameters[:2] = [("i", Arg(I64, ())), ("c", Arg(BOOL, ()))]
-    if compares and (limit is None or d.bool()):
+    if ends:
         b.consts["top"] = np.array(d.int(0, 3), np.int64)
         b.node("Less", {"A": "i", "B": "top"}, "c_out")
     elif d.chance(4):  # once, or, without a condition, ignored
@@ -401,12 +412,13 @@ def _beyond(c: Call) -> str | None:
 
 def _values(d: Draw, n: int, m: int) -> tuple[list[Value], list[Value]]:
     """n states and the elements of m scanned inputs: all of one type and shape, or each of its own."""
-    one = d.types["V"], d.shape(0, 2)
+    most = 6 if d.version.version == 8 else 7  # a batch and a sequence come to it
+    one = d.types["V"], d.shape(0, most)
     alike = d.bool()
 
     def value(name: str, still: bool) -> Value:
         dtype = one[0] if alike or d.chance(3) else kind(d)
-        return Value(name, dtype, one[1] if alike or d.chance(3) else d.shape(0, 2), still)
+        return Value(name, dtype, one[1] if alike or d.chance(3) else d.shape(0, most), still)
 
     return [value(f"s{k}", False) for k in range(n)], [value(f"x{k}", True) for k in range(m)]
 

@@ -239,6 +239,9 @@ def _draw_old(kind: str) -> Any:
             votes = d.shuffle(votes)
         if kind == "class" and d.chance(4):  # "Ids may restart at zero for each tree, but it not required to"
             _run_on(nodes, votes)
+        if d.chance(8):  # a leaf asks for no feature: other libraries write -2 there
+            for row in nodes:
+                row[3] = d.pick((0, -1, -2, features + 9)) if row[2] == "LEAF" else row[3]
         if d.chance(8):  # an id is any number
             _renamed(d, nodes, votes)
         out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
