@@ -137,15 +137,17 @@ def _draw(cell: str, gates: int) -> Any:
         out: dict[str, Any] = {"x": T((t, b, i)), "initial_h": T((b, n * h), recipe="ints:0:0" if plain else None)}
         if cell == "lstm":
             out["initial_c"] = T((b, n * h))
-        unused = cell == "lstm" and d.chance(6)  # weights of the other direction, where there is but one
+        unused = cell == "lstm" and n == 1 and d.chance(4)  # of the other direction, where there is but one
         backs = ("", "_back") if n == 2 or unused else ("",)
         for back in backs:
-            out[f"weight_ih{back}"] = T((gates * h, i))
-            out[f"weight_hh{back}"] = T((gates * h, h))
+            for name, size in (("weight_ih", i), ("weight_hh", h)):
+                if not unused or not back or d.bool():
+                    out[name + back] = T((gates * h, size))
         for name, size in (("bias", gates * h), ("peephole", 3 * h)):
-            if (name == "bias" or cell == "lstm") and d.bool():
+            if name == "bias" or cell == "lstm":
+                both = d.bool()
                 for back in backs:
-                    if n == 1 or not d.chance(6):  # either direction may do without
+                    if d.bool() if unused else both and (n == 1 or not d.chance(4)):  # either direction may do without
                         out[name + back] = T((size,))
         if "input_bias" in d.version.slots_of_schema and d.bool():
             out["input_bias"] = T((gates * h,))
