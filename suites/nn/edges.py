@@ -33,6 +33,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "rangeDynamic": ("end", "start", "step"),
     "tile": ("reps_in",),
     "constantPad": ("pads_in",),
+    # "The number of kernels", as many as the weights have: one that is left out would be 0
+    **dict.fromkeys(("convolution", "convolution.isDeconvolution"), ("outputChannels",)),
     # "nOutputs blobs": the layer names them
     "split": ("nOutputs",),
     "splitND": ("numSplits", "splitSizes"),

@@ -55,7 +55,8 @@ def _branch(
     boxed: Type | None = None,
     sees: bool = True,
 ) -> Graph:
-    """sees: may it use the condition, a scalar?  held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs."""
+    """held: the type of the elements of a sequence, boxed: that of an optional, which are the last outputs.  sees: may
+    it use the condition, a scalar?"""
     b = Block(d, [])
     for i, (t, s) in enumerate(zip(dtypes, shapes)):
         out = f"y{i}"
