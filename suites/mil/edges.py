@@ -22,6 +22,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("avg_pool", "max_pool", "l2_pool"), ("ceil_mode", "pad_type")),
     # "a tensor of the probabilities", which nothing can be drawn from where there are none; mode: "logits", "probs"
     "random_categorical": ("shapes", "mode", "data:x"),
+    # "1 <= rank <= 3"
+    "linear": ("rank:x",),
     # "axis should be in the range [-1, rank - 1]" (type inference of cumsum)
     "cumsum": ("axis",),
     # the indices are "only returned when return_indices = True"

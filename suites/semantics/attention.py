@@ -254,7 +254,7 @@ def _overflowing(inputs: dict[str, Object], params: dict[str, Object]) -> str | 
     over = _beyond(a, [of(inputs["q"]), *([stage] if isinstance(stage, DType) else [])])
     rows = np.broadcast_to(over.any(-1, keepdims=True), a.y.shape)
     if inputs["q"].ndim == 3:
-        rows = rows.transpose(0, 2, 1, 3).reshape(*inputs["q"].shape[:2], -1)
+        rows = rows.transpose(0, 2, 1, 3).reshape(*inputs["q"].shape[:2], rows.shape[1] * rows.shape[3])
     mode = int(params.get("qk_mode") or 0)
     stages = over | over.any(-1, keepdims=True) if mode == 3 else over
     return underspecified(_BEYOND, (rows, None, None, np.broadcast_to(stages, _qk(a, mode).shape)))
@@ -322,7 +322,7 @@ def attention(
         "mask_ends": mask_ends,
     }
     a, present_k, present_v = _prepare(inputs, params)
-    y = a.y if q.ndim == 4 else a.y.transpose(0, 2, 1, 3).reshape(*q.shape[:2], -1)
+    y = a.y if q.ndim == 4 else a.y.transpose(0, 2, 1, 3).reshape(*q.shape[:2], a.y.shape[1] * a.y.shape[3])
     return y, present_k, present_v, _qk(a, int(qk_mode or 0))
 
 
@@ -330,6 +330,13 @@ def attention(
 def _draw_attention(d: Draw) -> dict[str, Object]:
     b, kv, group = d.extent(1, 2), d.int(1, 2), d.pick((1, 1, 2, 3))
     queries, keys, e, ev = d.extent(1, 5), d.extent(1, 5), d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8))
+    longest = d.int(0, 4) if d.chance(12) else -1
+    if longest >= 0:
+        b, kv, group = d.pick((17, 257, 2049)) if longest == 0 else 1, 1, 1
+        queries, keys = (d.pick((17, 129, 257)) if longest == k else d.int(1, 2) for k in (1, 2))
+        e, ev = (d.pick((64, 128, 264)) if longest == 3 else d.pick((1, 4)) for _ in range(2))
+    elif d.empty:
+        b, queries = d.pick(((0, queries), (b, 0)))
     heads = kv * group
     flat = d.bool()
     out: dict[str, Object] = {"q_heads": heads if flat else None, "kv_heads": kv if flat else None}
@@ -339,7 +346,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     past = 0
     cached = given(d, "lengths", 4)
     if given(d, "past_k", 3) and not cached:
-        past = d.int(1, 4)
+        past = d.pick((17, 129, 300)) if longest == 4 else d.int(1, 4)
         out["past_k"], out["past_v"] = T((b, kv, past, e)), T((b, kv, past, ev))
     if cached:
         out["lengths"] = T((b,), values=[d.int(1, keys) for _ in range(b)], dtype=I64)
@@ -347,7 +354,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         full = (b, heads, queries, past + keys)
         shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))
         if "lengths" in d.version.slots_of and d.chance(4):  # texts that name lengths let a mask end early
-            least = max(out["lengths"].values) if cached else 1
+            least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))
         boolean = d.dtype("mask").kind == "b"
@@ -486,6 +493,11 @@ def _draw_sdpa(d: Draw) -> dict[str, Object]:
     lead = tuple(max(1, n) for n in d.part(max(1, d.min_rank - 2), max(1, min(d.max_rank, 5) - 2)))
     lead = tuple(min(n, 3) for n in lead)
     queries, keys, e, ev = d.extent(1, 6), d.extent(1, 6), d.pick((1, 3, 4, 8)), d.pick((1, 3, 4, 8))
+    longest = d.int(0, 2) if d.chance(12) else -1
+    if longest >= 0:
+        lead = (1,) * len(lead)
+        queries, keys = (d.pick((17, 129, 257)) if longest == k else queries for k in range(2))
+        e = d.pick((64, 128)) if longest == 2 else e
     out = {"q": T((*lead, queries, e)), "k": T((*lead, keys, e)), "v": T((*lead, keys, ev))}
     if given(d, "mask"):
         full = (*lead, queries, keys)

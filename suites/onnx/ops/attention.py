@@ -134,6 +134,11 @@ def _draw_flex(d: Draw) -> dict:
         d.pick((1, 2, 4)),
         d.int(1, 4),
     )
+    if d.chance(12):  # one size beyond the blocks of a kernel
+        b, kv, group, lq, lk, e, ev = (d.int(1, 2) for _ in range(7))
+        long = d.int(0, 2)
+        lq, lk = (d.pick((17, 129, 300)) if long == k else n for k, n in enumerate((lq, lk)))
+        e = ev = d.pick((64, 300)) if long == 2 else e
     dtype = d.types["T1"]
     out: dict[str, Any] = {
         "Q": T((b, kv * group, lq, e), "unit"),
