@@ -221,10 +221,14 @@ def max_unpool(
 def _draw_unpool(d: Draw) -> dict:
     """A third with the shape of the output: what the windows cover, or up to 1 less or 2 more along each axis."""
     n, c = d.int(1, 2), d.int(1, 2)
-    s = tuple(d.int(1, 3) for _ in range(d.int(1, 2)))
-    k = tuple(d.int(2, 3) for _ in s)
-    st = tuple(d.int(1, 2) for _ in s)
-    pads = tuple(d.int(0, 1) if d.bool() else 0 for _ in range(2 * len(s)))
+    s = tuple(d.int(1, 3) for _ in range(d.int(3, 6) if d.chance(8) else d.int(1, 2)))
+    if d.chance(16):
+        n, c, s = 1, 1, (d.pick((17, 129, 300, 2049)),)
+    elif d.empty:
+        n, c = (0 if d.bool() else v for v in (n, c))
+    k = tuple(d.int(1, 3) if d.chance(4) else d.int(2, 3) for _ in s)
+    st = tuple(min(d.int(1, 2), m) for m in k)
+    pads = tuple(min(d.int(0, 1) if d.bool() else 0, m - 1) for m in (*k, *k))
     covered = [(v - 1) * t + m for v, t, m in zip(s, st, k)]
     full = [n - a - e for n, a, e in zip(covered, pads, pads[len(s) :])]
     if any(n < v for n, v in zip(full, s)):  # no room for all of them
