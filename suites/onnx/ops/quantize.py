@@ -76,6 +76,32 @@ def _draw_q(d: Draw) -> dict:
     return out
 
 
+def _misfits(draw: Any, scale: str, zero: str) -> dict[str, Any]:
+    """Scales and zero points whose shapes do not fit, by the rule that they break."""
+
+    def fn(rule: str) -> Any:
+        def broken(d: Draw) -> dict:
+            out = draw(d)
+            axes = "axis" in d.version.schema.attrs
+            shape, many, axis = (2, 3), (4,), 1
+            if rule == "axis-in-range":  # the axis of a version without one is 1
+                shape, many, axis = ((2, 3), (3,), d.pick((2, -3))) if axes else ((2,), (2,), 1)
+            elif rule == "zero-fits":
+                many = ()
+            own = {k: v for k, v in out.items() if k not in ("axis", "block_size", zero)}
+            if rule == "zero-fits":
+                other = out["x"].dtype if zero[0] == "x" else U8
+                own[zero] = T((3,), values=[0] * 3, dtype=out[zero].dtype if zero in out else other)
+            scales = _scales(d, many, out[scale].dtype)
+            return {**own, "x": T(shape, out["x"].recipe, out["x"].dtype), scale: scales} | (
+                {"axis": axis} if axes else {}
+            )
+
+        return broken
+
+    return {rule: fn(rule) for rule in ("axis-in-range", "scale-fits", "zero-fits")}
+
+
 _Q: dict[str, Any] = {
     "scale": "y_scale",
     "zero": "y_zero_point",
@@ -94,6 +120,7 @@ op(
         **_Q,
     ),
     Sampling(_draw_q),
+    Checks(breaks=_misfits(_draw_q, "y_scale", "y_zero_point")),
 )
 
 
@@ -126,6 +153,7 @@ op(
         out_dtype=lambda c, i: ToType("output_dtype").decode(c) or of(c.inputs["x_scale"]),
     ),
     Sampling(_draw_dq),
+    Checks(breaks=_misfits(_draw_dq, "x_scale", "x_zero_point")),
 )
 
 op("DynamicQuantizeLinear", s.dynamic_quantize, Spelling(out_dtype=lambda c, i: F32 if i == 1 else U8))
