@@ -38,6 +38,7 @@ class Mil(Dialect):
     edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
     special_ends = True
     limits_results = True
+    shares_tensors = True
     own = frozenset({"packed"})
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:

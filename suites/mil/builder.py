@@ -93,8 +93,12 @@ class Writer:
         args: dict[str, Any] = {}
         outer: dict[str, Any] = {}  # what the blocks of this instance see of the program around them
         slots = {s.name for s in schema.inputs}
-        for slot, a in inst.args.items():
+        shared = inst.shared()
+        for slot, a in sorted(inst.args.items(), key=lambda x: x[0] in shared):
             given: Any = arrays.get(slot)
+            if shared.get(slot) in args:
+                args[slot] = args[shared[slot]]
+                continue
             if slot not in slots and not isinstance(a, list):  # a tensor that only the blocks use
                 outer[slot] = self._arg(f"i{n}_{slot}", slot, None, a, given, ins)
                 continue

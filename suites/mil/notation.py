@@ -17,8 +17,11 @@ def notation(inst: Instance) -> str:
     """
     params: list[str] = []
     args: list[str] = []
+    shared = inst.shared()
     for slot, a in inst.args.items():
-        if isinstance(a, list):
+        if slot in shared:
+            args.append(f"{slot}=%{shared[slot]}")
+        elif isinstance(a, list):
             parts = [_arg(f"{slot}{i}", x, params) for i, x in enumerate(a)]
             args.append(f"{slot}=({', '.join(parts)})")
         else:
