@@ -157,6 +157,13 @@ def _floats_if(d: Draw, cond: tuple[int, ...], then: int, other: int) -> dict:
     return {"cond": T(cond, "bool"), "then_branch": blocks[0], "else_branch": blocks[1], "@outs": then}
 
 
+def _asking_if(d: Draw) -> dict:
+    """A branch that takes a value, which nothing gives."""
+    out = _floats_if(d, (), 1, 1)
+    out[d.pick(("then_branch", "else_branch"))].inputs.append(("z", Arg(F32, (2,))))
+    return out
+
+
 op(
     "If",
     Evaluation(_if, exact(), "ONNX If-1, -11, -13, -16"),
@@ -166,6 +173,7 @@ op(
         breaks={
             "single-element": lambda d: _floats_if(d, d.pick(((2,), (3, 1), (0,))), 1, 1),
             "body-outputs": lambda d: _floats_if(d, (), 2, d.pick((1, 3))),
+            "body-inputs": _asking_if,
         }
     ),
 )
@@ -307,7 +315,14 @@ def _one_more(draw: Any, slot: str) -> Any:
     return fn
 
 
-_LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial")}
+def _one_fewer(d: Draw) -> dict:
+    """The body makes a value less than the node has results."""
+    out = _draw_loop(d)
+    out["body"].outputs.pop()
+    return out
+
+
+_LOOP_BREAKS = {"body-inputs": _one_more(_draw_loop, "v_initial"), "body-outputs": _one_fewer}
 op(
     "Loop",
     Evaluation(_loop, exact(), "ONNX Loop-1, -11, -13, -16"),
