@@ -83,7 +83,9 @@ def _misfits(draw: Any, scale: str, zero: str) -> dict[str, Any]:
         def broken(d: Draw) -> dict:
             out = draw(d)
             axes = "axis" in d.version.schema.attrs
-            shape, many, axis = (2, 3), (4,), 1
+            shape: tuple[int, ...] = (2, 3)
+            many: tuple[int, ...] = (4,)
+            axis = 1
             if rule == "axis-in-range":  # the axis of a version without one is 1
                 shape, many, axis = ((2, 3), (3,), d.pick((2, -3))) if axes else ((2,), (2,), 1)
             elif rule == "zero-fits":
