@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.core.dtypes import I64
-from harness.core.errors import RuleError
+from harness.core.errors import FormatError, RuleError
 from harness.core.instance import Arg, Instance
 from harness.declare.invalid import draw_invalid
 from harness.generate.draw_engines import Prng, case_seed
@@ -147,10 +147,11 @@ def test_a_stated_rule_is_noticed_that_no_draw_breaks(op: str, rule: str, change
         inst = v.draw(Prng(case_seed(3, v.key, i)), v.opsets[-1])
         try:
             change(inst)
-        except KeyError:
+            arrays = arrays_of(inst)
+        except (KeyError, FormatError):  # elements that are written out keep their shape
             continue
         try:
-            dialect.evaluate(inst, arrays_of(inst))
+            dialect.evaluate(inst, arrays)
         except RuleError as e:
             refused.append(e.rule)
     assert rule in refused
