@@ -460,6 +460,9 @@ def test_what_an_overflow_leaves_settled_is_exact(system):
             continue
         call = v.dialect.call_of(c.inst, c.draws[0], v)
         tensors, params = v.decode(call)
+        given = [x for t in tensors.values() if t is not None for x in (t if isinstance(t, list) else [t])]
+        if any(np.abs(x.astype(np.float64)).max(initial=0) >= 2.0**53 for x in given):
+            continue  # sums of such numbers that cancel are not exact in f64
         with quiet:
             wide = {
                 k: [x.astype(np.float64) for x in t]
