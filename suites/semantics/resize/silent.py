@@ -48,7 +48,7 @@ def _coordinates(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
         why = "align_corners by a factor: corners of the extent before or after rounding down"
     else:
         return None
-    other = {a: replace(v, scale=v.m / v.n) if v.n else v for a, v in axes.items()}
+    other = {a: replace(v, scale=v.m / v.n) if v.n and v.m else v for a, v in axes.items()}  # 0 comes of no element
     if p["coordinates"] == "tf_crop_and_resize":  # by the extents, as the reference has it, or by the factor
         other = {a: replace(v, end=_end(v)) for a, v in axes.items()}
     if p["mode"] == "nearest":
