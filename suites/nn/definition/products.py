@@ -290,10 +290,11 @@ def pooling(p: Any, x: Array) -> Array:
     s = x.shape[2:]
     kernel, stride = _pair(p.kernelSize, (3, 3)), _pair(p.stride, (1, 1))
     fn = (_highest, _average(p.avgPoolExcludePadding), lambda v, n: np.sqrt((v * v).sum(-1)))[p.type]
+    last = p.WhichOneof("PoolingPaddingType") == "includeLastPixel"
+    a = _pair(p.includeLastPixel.paddingAmounts, (0, 0)) if last else (0, 0)  # two numbers, also where none is used
     if p.globalPooling:
         y = _windows(x, s, (1, 1), [(0, 0)] * 2, (1, 1), fn)
-    elif p.WhichOneof("PoolingPaddingType") == "includeLastPixel":
-        a = _pair(p.includeLastPixel.paddingAmounts, (0, 0))
+    elif last:
         size = [-(-(n + 2 * q - k) // t) + 1 for n, q, k, t in zip(s, a, kernel, stride)]
         if any(a):
             size = [z - 1 if (z - 1) * t >= n + q else z for z, t, n, q in zip(size, stride, s, a)]
