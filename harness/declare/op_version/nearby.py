@@ -22,7 +22,7 @@ from harness.generate import ends
 from harness.generate.draw import Draw
 from harness.generate.recipes import arrays_of
 
-EVERY = 2  # one instance in so many has a place moved, one has special values in one operand
+EVERY = 16  # one instance in so many has a place moved, one has special values in one operand
 TRIES = 3  # places, until the reference takes one
 _ROOM = 1 << 28  # bytes that a try may allocate
 _SECONDS = 0.25  # of processor time that it may take
