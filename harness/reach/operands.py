@@ -40,8 +40,7 @@ def dtypes_met(f: Facts, x: Filled) -> Iterator[str]:
             while a.items:
                 a = a.items[0]
             found.setdefault(s.element, a.dtype.name)
-    for t, d in found.items():
-        yield f"dtype:{t}={d}"
+            yield f"dtype:{s.element}={a.dtype.name}"
     names = [t for t in f.version.type_names if t in found]
     for t, u in combinations(names, 2):
         yield f"dtypes:{t}={found[t]},{u}={found[u]}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F16, F32, DType
+from harness.core.dtypes import BOOL, F16, F32, I8, I32, U8, DType
 from harness.core.errors import UsageError
 from suites.mil import dialect as mil
 from suites.passes.validity import valid
@@ -35,6 +35,10 @@ class _Mil(Words):
     floats = (F32, F16)
     open_axes = 1  # the first: a type check is to prove the others equal to extents of constants (prelu, conv, linear)
     zero = True
+    arithmetic = ("add", "mul", "sub", "maximum")
+    extremes = ("maximum", "minimum")
+    types = (BOOL, I32, I8, U8, F32, F16)
+    max_rank = 5
 
     def slots(self, v: View, op: str) -> tuple[str, str] | None:
         return ("a", "b") if op == "select" else super().slots(v, op)
@@ -50,6 +54,18 @@ class _Mil(Words):
 
     def reshaped(self, v: View, at: int, x: str, shape: Sequence[int]) -> str:
         return v.node(at, "reshape", {"x": x, "shape": v.const(self.shape_of(shape))})
+
+    def masked(self, v: View, at: int, x: str, mask: str) -> str:
+        zero = v.const(np.zeros((), v.values[x].dtype.np))
+        return v.node(at, "select", {"cond": mask, "a": x, "b": zero})
+
+    def total(self, v: View, at: int, x: str, axes: np.ndarray, keep: bool) -> str:
+        slots = {"x": x, "axes": v.const(axes.astype(np.int32)), "keep_dims": v.const(np.array(keep))}
+        return v.node(at, "reduce_sum", slots)
+
+    def takes_input(self, v: View) -> bool:
+        """Not where the program names its inputs, or says what is computed of each."""
+        return "names" not in v.g.meta and not v.g.meta.get("options")
 
     def second(self, v: View, at: int, x: str) -> str:
         """abs, or identity of what has none."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.core.dtypes import F16, F32, F64, DType
+import numpy as np
+
+from harness.core.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, DType
 from suites.onnx import schemas
 from suites.programs.respell import View, Words
 
@@ -18,6 +20,10 @@ class _Onnx(Words):
     inserts_axes = frozenset({"Unsqueeze"})
     perms = {"": "perm"}  # Transpose-13, perm: nothing states that a value may be negative
     floats = (F32, F16, F64)
+    arithmetic = ("Add", "Mul", "Sub")
+    extremes = ("Max", "Min")
+    integers = (I32, I64)
+    types = (BOOL, I8, U8, I16, U16, I32, U32, I64, F32, F64, F16)
     zero = True
 
     def slots(self, v: View, op: str) -> tuple[str, str] | None:
@@ -39,6 +45,14 @@ class _Onnx(Words):
 
     def reshaped(self, v: View, at: int, x: str, shape: Sequence[int]) -> str:
         return v.node(at, "Reshape", {"data": x, "shape": v.const(self.shape_of(shape))})
+
+    def masked(self, v: View, at: int, x: str, mask: str) -> str:
+        zero = v.const(np.zeros((), v.values[x].dtype.np))
+        return v.node(at, "Where", {"condition": mask, "X": x, "Y": zero})
+
+    def total(self, v: View, at: int, x: str, axes: np.ndarray, keep: bool) -> str:
+        slots = {"data": x, "axes": v.const(axes.astype(np.int64))}
+        return v.node(at, "ReduceSum", slots, {"keepdims": int(keep)})
 
     def second(self, v: View, at: int, x: str) -> str:
         kind = v.values[x].dtype.kind

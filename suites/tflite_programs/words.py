@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, DType
+from harness.core.dtypes import BOOL, F32, I8, I16, I32, U8, DType
 from harness.core.errors import UsageError
 from suites.programs.respell import View, Words
 from suites.tflite import dialect as tflite
@@ -26,6 +26,10 @@ class _Tflite(Words):
     wider = {}
     narrower = {}
     floats = (F32,)
+    arithmetic = ("ADD", "MUL", "SUB", "MAXIMUM")
+    extremes = ("MAXIMUM", "MINIMUM")
+    types = (BOOL, I8, U8, I16, I32)
+    max_rank = 6
     open_axes = 0
     absent = frozenset(
         {
@@ -52,6 +56,28 @@ class _Tflite(Words):
         if _quant(v, x) is None and v.values[x].dtype is F32:
             return self._alike(v, at, "NEG", x, {"x": x})
         return self.identity(v, at, x)
+
+    def takes_op(self, v: View, name: str) -> bool:
+        """Quantised values have a scale, which an op would have to state."""
+        return _quant(v, name) is None and v.values[name].dtype in (F32, I32)
+
+    def binary(self, v: View, at: int, op: str, x: str, y: str) -> str:
+        return self._alike(v, at, op, x if x in v.values else y, {"lhs": x, "rhs": y})  # one may be a new input
+
+    def cast(self, v: View, at: int, x: str, dtype: DType) -> str:
+        name = v.node(at, "CAST", {"input": x})
+        v.g.nodes[at].version = tflite.effective("CAST", 1, "").version
+        v.g.meta["tensors"][name] = {"dtype": dtype}
+        return name
+
+    def masked(self, v: View, at: int, x: str, mask: str) -> str:
+        zero = v.const(np.zeros((), v.values[x].dtype.np))
+        return self._alike(v, at, "SELECT_V2", x, {"condition": mask, "x": x, "y": zero})
+
+    def total(self, v: View, at: int, x: str, axes: np.ndarray, keep: bool) -> str:
+        name = self._alike(v, at, "SUM", x, {"input": x, "axes": v.const(axes.astype(np.int32))})
+        v.g.nodes[at].attrs["keep_dims"] = keep
+        return name
 
     def _alike(self, v: View, at: int, op: str, x: str, slots: dict[str, Any]) -> str:
         """A node whose result has the scale of its operand."""

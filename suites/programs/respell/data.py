@@ -8,6 +8,7 @@ import numpy as np
 from harness.core.dtypes import DType, of
 from harness.core.instance import Arg, Graph
 from harness.declare import T
+from harness.generate import ends
 from harness.generate.recipes import materialize
 from suites.programs.respell.operands import site, use
 from suites.programs.respell.view import Site, View
@@ -57,8 +58,13 @@ def _free(t: T) -> bool:
 
 
 def special_inputs(v: View, at: Site) -> None:
-    """NaN, infinities, subnormals and the limits of the type among the data."""
-    v.inputs[at[0]].recipe = "special"
+    """NaN, infinities, subnormals and the limits of the type among the data, or at the ends of it alone."""
+    t = v.inputs[at[0]]
+    assert t.dtype is not None
+    if 0 < np.prod(t.shape, dtype=int) <= ends.MOST and v.d.bool():
+        t.values = ends.elements(v.d, Arg(t.dtype, tuple(t.shape), False))
+    else:
+        t.recipe = "special"
 
 
 def wide_inputs(v: View, at: Site) -> None:

@@ -9,6 +9,8 @@ from harness.declare import T
 from suites.programs.respell.view import Site, View
 
 MOST_RANK = 6
+MOST_ELEMENTS = 1 << 14  # of a constant
+EXTENTS = (0, 0, 16, 128, 257)  # none, a vector, beyond i8, beyond u8
 
 
 def _outer(v: View) -> list[tuple[int, str]]:
@@ -103,6 +105,38 @@ def extent_of_one(v: View, at: Site) -> None:
         v.g.consts[name] = value
 
 
+def any_extents(v: View) -> list[Site]:
+    """Extents of inputs, wherever else they stand; whether they stand in parameters as well; or one axis of one."""
+    if v.g.meta.get("images") or any(t.kind == "state" for t in v.inputs):
+        return []
+    found = sorted({n for t in v.inputs if _drawn(t) for n in t.shape})
+    single = [("input", i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k in range(len(t.shape))]
+    return [*(("all", n) for n in found), *(("stated", n) for n in found), *single]
+
+
+def other_extent(v: View, at: Site) -> None:
+    """Axes of this extent have none or many elements everywhere, or one axis of one input has."""
+    new = v.d.pick(EXTENTS)
+    if at[0] == "input":
+        t = v.inputs[at[1]]
+        t.shape = (*t.shape[: at[2]], new, *t.shape[at[2] + 1 :])
+        return
+    old = at[1]
+    for t in v.inputs:
+        if _drawn(t):
+            t.shape = tuple(new if n == old else n for n in t.shape)
+    for name in {c.name for c, _ in v.const_uses()}:
+        value = v.g.consts[name]
+        for k, n in enumerate(value.shape):
+            if n == old and value.size // max(1, n) * new <= MOST_ELEMENTS:  # one that is larger is none to try
+                value = value.take(np.arange(new) % n if n else [], axis=k)
+        v.g.consts[name] = value
+    if at[0] == "stated":
+        for name, value in v.g.consts.items():
+            if value.dtype.kind == "i" and value.ndim == 1 and (value == old).any():
+                v.g.consts[name] = np.where(value == old, new, value).astype(value.dtype)
+
+
 def leading(v: View) -> list[Site]:
     """How many axes may be dropped in front of all inputs, or put there.  An image has the axes that it has."""
     if v.g.meta.get("images"):
@@ -110,15 +144,16 @@ def leading(v: View) -> list[Site]:
     ranks = [len(t.shape) for t in v.inputs if _drawn(t)]
     if not ranks:
         return []
-    return [(k,) for k in range(1, max(ranks))] + ([(-1,)] if max(ranks) < MOST_RANK else [])
+    more = [(-k,) for k in range(1, v.words.max_rank - max(ranks) + 1)]
+    return [(k,) for k in range(1, max(ranks))] + more
 
 
 def drop(v: View, at: Site) -> None:
-    """Inputs lose axes in front, down to the least rank that the language has for one, or each has one more."""
+    """Inputs lose axes in front, down to the least rank that the language has for one, or each has some more."""
     for t in v.inputs:
         if _drawn(t):
             most = max(0, len(t.shape) - v.words.input_rank)
-            t.shape = tuple(t.shape)[min(at[0], most) :] if at[0] > 0 else (2, *t.shape)
+            t.shape = tuple(t.shape)[min(at[0], most) :] if at[0] > 0 else (*(1,) * (-at[0] - 1), 2, *t.shape)
 
 
 def openable(v: View) -> list[Site]:

@@ -34,6 +34,10 @@ class Words:
     wider, narrower: element types to cast to.
     input_rank: the lowest rank of an input.
     floats: types that a program may have for its floats.
+    arithmetic, extremes: ops of two operands of one type, of floats, and of integers that do not overflow.
+    integers: the types of the latter.
+    types: element types of a further input.
+    max_rank: the highest rank of a tensor.
     open_axes: how many axes of an input may be left open.
     minus_one, zero: may the shape of a reshape hold it?
     """
@@ -49,6 +53,11 @@ class Words:
     narrower: ClassVar[Mapping[DType, DType]] = {F32: F16, F64: F32}
     input_rank: ClassVar[int] = 0
     floats: ClassVar[tuple[DType, ...]] = (F32, F16, F64)
+    arithmetic: ClassVar[tuple[str, ...]] = ()
+    extremes: ClassVar[tuple[str, ...]] = ()
+    integers: ClassVar[tuple[DType, ...]] = (I32,)
+    types: ClassVar[tuple[DType, ...]] = ()
+    max_rank: ClassVar[int] = MOST_AXES
     open_axes: ClassVar[int] = MOST_AXES
     minus_one: ClassVar[bool] = True
     zero: ClassVar[bool] = False
@@ -73,7 +82,29 @@ class Words:
         """A node that does not hand its operand on as it is, where the type has one."""
         raise NotImplementedError
 
+    def binary(self, v: View, at: int, op: str, x: str, y: str) -> str:
+        """A node of one of the ops of two operands."""
+        slots = self.slots(v, op)
+        assert slots is not None
+        return v.node(at, op, {slots[0]: [x, y]} if slots[0] == slots[1] else {slots[0]: x, slots[1]: y})
+
+    def masked(self, v: View, at: int, x: str, mask: str) -> str:
+        """x where the mask is true, else 0."""
+        raise NotImplementedError
+
+    def total(self, v: View, at: int, x: str, axes: np.ndarray, keep: bool) -> str:
+        """The sum over axes."""
+        raise NotImplementedError
+
     # What else differs.
+
+    def takes_op(self, v: View, name: str) -> bool:
+        """May a value be an operand of an op that is added?"""
+        return True
+
+    def takes_input(self, v: View) -> bool:
+        """May the program have a further input?"""
+        return True
 
     def slots(self, v: View, op: str) -> tuple[str, str] | None:
         """The slots of the two operands of an op that broadcasts."""
