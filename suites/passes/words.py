@@ -39,6 +39,7 @@ class _Mil(Words):
     extremes = ("maximum", "minimum")
     types = (BOOL, I32, I8, U8, F32, F16)
     max_rank = 5
+    masks_widen = False  # coremltools' type of select leaves out cond, as mil/select shows (ct-select-shape)
 
     def slots(self, v: View, op: str) -> tuple[str, str] | None:
         return ("a", "b") if op == "select" else super().slots(v, op)

@@ -153,14 +153,42 @@ def scale_behind(g: Given) -> Outputs:
 
 
 def root_and_square_dropped(g: Given) -> Outputs:
-    """sqrt and pow by 2, in either order, give their operand."""
+    """sqrt and pow by 2, in either order, give their operand where nothing else uses what lies between them."""
 
-    def edit(p: Graph) -> Any:
-        for node in p.nodes:
-            if node.op in ("sqrt", "pow"):
-                node.op, node.inputs = "identity", {"x": node.inputs["x"]}
+    def squares(e: Edit, node: Node) -> bool:
+        two = e.const(node, "y")
+        return node.op == "pow" and two is not None and bool(np.all(two == 2))
 
-    return _changed(g, edit)
+    def edit(e: Edit) -> Iterator[Any]:
+        for node in list(e.p.nodes):
+            if node not in e.p.nodes or not (node.op == "sqrt" or squares(e, node)):
+                continue
+            other = e.follower(node, "pow" if node.op == "sqrt" else "sqrt")
+            if other is not None and (other.op == "sqrt" or squares(e, other)):
+                e.become(other, "identity", {"x": node.value("x")})
+                e.p.nodes.remove(node)
+                yield True
+
+    return after(g, edit)
+
+
+def floored_quotient_dropped(g: Given) -> Outputs:
+    """floor_div by 1 gives its operand as it is, where it does not broadcast."""
+
+    def edit(e: Edit) -> Iterator[Any]:
+        for node in e.p.nodes:
+            one = e.const(node, "y")
+            same = e.shape(node.value("x")) == e.shape(node.outputs[0]) if node.op == "floor_div" else False
+            if same and one is not None and np.all(one == 1):
+                e.become(node, "identity", {"x": node.value("x")})
+                yield True
+
+    return after(g, edit)
+
+
+def holds_no_indices(g: Given) -> bool:
+    """Is there a constant of integers without elements?"""
+    return any(c.dtype.kind == "i" and not c.size for c in Edit(g).p.consts.values())
 
 
 def reshape_says_zero(g: Given) -> bool:

@@ -100,7 +100,10 @@ def with_typed_input(v: View, at: Site) -> None:
     x = v.values[at[0]]
     kinds = [d for d in v.words.types if d is not x.dtype] if x.dtype.kind == "f" else [BOOL]
     dtype = v.d.pick(kinds)
-    p = _input(v, dtype, _beside(v, x.shape), v.d.pick(("small", "full", "special")))
+    shape = _beside(v, x.shape)
+    if dtype is BOOL and not v.words.masks_widen and np.broadcast_shapes(shape, x.shape) != x.shape:
+        shape = x.shape
+    p = _input(v, dtype, shape, v.d.pick(("small", "full", "special")))
     if dtype is BOOL:
         _put(v, at, lambda i: v.words.masked(v, i, at[0], p))
     else:

@@ -38,6 +38,7 @@ class Words:
     integers: the types of the latter.
     types: element types of a further input.
     max_rank: the highest rank of a tensor.
+    masks_widen: may a mask give the result of ``masked`` more axes or elements?
     open_axes: how many axes of an input may be left open.
     minus_one, zero: may the shape of a reshape hold it?
     """
@@ -58,6 +59,7 @@ class Words:
     integers: ClassVar[tuple[DType, ...]] = (I32,)
     types: ClassVar[tuple[DType, ...]] = ()
     max_rank: ClassVar[int] = MOST_AXES
+    masks_widen: ClassVar[bool] = True
     open_axes: ClassVar[int] = MOST_AXES
     minus_one: ClassVar[bool] = True
     zero: ClassVar[bool] = False
