@@ -37,7 +37,7 @@ class _Mil(Words):
     zero = True
     arithmetic = ("add", "mul", "sub", "maximum")
     extremes = ("maximum", "minimum")
-    types = (BOOL, I32, I8, U8, F32, F16)
+    types = (BOOL, BOOL, I32, I8, U8, F32, F16)
     max_rank = 5
     masks_widen = False  # coremltools' type of select leaves out cond, as mil/select shows (ct-select-shape)
 

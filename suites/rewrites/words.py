@@ -23,7 +23,7 @@ class _Onnx(Words):
     arithmetic = ("Add", "Mul", "Sub")
     extremes = ("Max", "Min")
     integers = (I32, I64)
-    types = (BOOL, I8, U8, I16, U16, I32, U32, I64, F32, F64, F16)
+    types = (BOOL, BOOL, I8, U8, I16, U16, I32, U32, I64, F32, F64, F16)
     zero = True
 
     def slots(self, v: View, op: str) -> tuple[str, str] | None:

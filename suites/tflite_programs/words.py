@@ -28,8 +28,8 @@ class _Tflite(Words):
     floats = (F32,)
     arithmetic = ("ADD", "MUL", "SUB", "MAXIMUM")
     extremes = ("MAXIMUM", "MINIMUM")
-    types = (BOOL, I8, U8, I16, I32)
-    max_rank = 6
+    types = (BOOL, BOOL, I8, U8, I16, I32)
+    max_rank = 8
     open_axes = 0
     absent = frozenset(
         {

@@ -186,9 +186,9 @@ def floored_quotient_dropped(g: Given) -> Outputs:
     return after(g, edit)
 
 
-def holds_no_indices(g: Given) -> bool:
+def holds_no_integers(g: Given) -> bool:
     """Is there a constant of integers without elements?"""
-    return any(c.dtype.kind == "i" and not c.size for c in Edit(g).p.consts.values())
+    return any(c.dtype.kind in "iu" and not c.size for c in Edit(g).p.consts.values())
 
 
 def reshape_says_zero(g: Given) -> bool:

@@ -50,7 +50,7 @@ def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
             continue
         x = scope[node.value("A")].astype(np.float64)
         along = 0 if node.attrs.get("transA") else x.ndim - 1
-        size = int(weights.attrs.get("block_size", 0)) or x.shape[along]
+        size = int(weights.attrs.get("block_size", 0)) or max(1, x.shape[along])
         parts = []
         for start in range(0, x.shape[along], size):
             part = x.take(range(start, min(start + size, x.shape[along])), along)

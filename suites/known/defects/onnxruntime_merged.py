@@ -87,12 +87,23 @@ def scales_in_the_weights(g: Given) -> Outputs:
 
 
 def scale_behind_the_product(g: Given) -> Outputs:
-    """One number by which an operand of a MatMul is multiplied or divided multiplies the product."""
+    """One number by which an operand of a MatMul is multiplied or divided multiplies the product; a Transpose may lie
+    between the two."""
     program, found = deepcopy(g.attr("program")), False
     for product in [n for n in program.nodes if n.op == "MatMul"]:
         for slot in ("A", "B"):
             node = next((n for n in program.nodes if product.inputs[slot] in n.outputs), None)
+            turned = None
+            if node is not None and node.op == "Transpose":
+                turned = node
+                node = next((n for n in program.nodes if turned.inputs["data"] in n.outputs), None)
             scale = None if node is None else _scale_of(program, node)
+            if scale is not None and turned is not None:
+                again = f"{turned.outputs[0]}_plain"
+                program.nodes.insert(
+                    program.nodes.index(turned), Node("Transpose", {"data": scale[0]}, [again], turned.attrs)
+                )
+                scale = again, scale[1]
             if scale is not None:
                 product.inputs[slot] = scale[0]
                 _multiplied(program, product, np.asarray(scale[1]))
@@ -181,6 +192,40 @@ def _first_of_the_widened(g: Given, row: list[Any]) -> Outputs:
         found |= value[cut].shape != e.value.shape
         out.append(Near(value[cut], within[cut]))
     return out if found else None
+
+
+def product_cut_inside(g: Given) -> Outputs:
+    """What a scale widens of a product of integers keeps the shape of the product for the nodes behind it."""
+    program = deepcopy(g.attr("program"))
+    product, shape = _integer_product(g)
+    if product is None:
+        return None
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    behind = values_behind(program, product)
+    wide = next(
+        (n for n in program.nodes if n.outputs[0] in behind and scope[n.outputs[0]].size > np.prod(shape)), None
+    )
+    if wide is None or wide.op != "Mul" or wide.outputs[0] in program.outputs:
+        return None
+    name, rank = wide.outputs[0], scope[wide.outputs[0]].ndim
+    ends = (1,) * (rank - len(shape)) + shape
+    told = {"starts": [0] * rank, "ends": list(ends), "shape": list(shape)}
+    program.consts |= {f"{name}_{k}": np.array(v, np.int64) for k, v in told.items()}
+    at, wide.outputs = program.nodes.index(wide), [f"{name}_wide"]
+    cut = {"data": f"{name}_wide", "starts": f"{name}_starts", "ends": f"{name}_ends"}
+    program.nodes.insert(at + 1, Node("Slice", cut, [f"{name}_cut"], {}))
+    program.nodes.insert(at + 2, Node("Reshape", {"data": f"{name}_cut", "shape": f"{name}_shape"}, [name], {}))
+    return edited(g, program)
+
+
+def product_is_widened(g: Given) -> bool:
+    """Does a product of integers have fewer elements, or fewer axes, than what a scale makes of it?"""
+    product, shape = _integer_product(g)
+    if product is None:
+        return False
+    program = g.attr("program")
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
+    return any(scope[n].size > np.prod(shape) or scope[n].ndim > len(shape) for n in values_behind(program, product))
 
 
 def first_elements_of_the_widened(g: Given) -> Outputs:

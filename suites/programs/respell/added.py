@@ -13,18 +13,18 @@ from harness.core.instance import Arg
 from harness.declare import T
 from harness.generate import ends
 from suites.programs.program import RECIPES, grid
+from suites.programs.respell import geometry
 from suites.programs.respell.operands import site, use
 from suites.programs.respell.view import Site, View, plain
 from suites.programs.values import operands
 
 MOST_INPUTS = 6
-EXTENTS = (0, 16, 128, 257)  # an axis that is added or stretched: none, a vector, beyond i8, beyond u8
 _OUTPUT = (-1, "", None)
 
 
 def _places(v: View, takes: Callable[[DType], bool]) -> list[Site]:
-    """Operands of floats that are data, of integers and truth values where they broadcast, and outputs that a node
-    makes.  What follows from constants alone may have to be constant."""
+    """Operands of floats that are data, and outputs that a node makes.  Integers may be extents or places further on.
+    What follows from constants alone may have to be constant, or of no other shape, as a scale."""
     out: list[Site] = []
     told = [{p.name for p in v.parameters(i)} for i in range(len(v.g.nodes))]
     known = set(v.g.consts)
@@ -36,13 +36,17 @@ def _places(v: View, takes: Callable[[DType], bool]) -> list[Site]:
         if not takes(x.dtype) or not v.words.takes_op(v, x.name):
             continue
         for u in v.uses(x):
-            data = x.dtype.kind == "f" or v.words.slots(v, v.g.nodes[u.node].op) is not None
+            data = x.dtype.kind == "f" and (x.name not in known or len(x.shape) > 1 or _broadcasts(v, u.node))
             free = x.name not in known or v.words.movable(v, u.node, u.slot)
             if data and free and u.slot not in told[u.node]:
                 out.append((x.name, *site(u)))
         if x.output and x.producer is not None and v.words.exposable(v, x.name):
             out.append((x.name, *_OUTPUT))
     return out
+
+
+def _broadcasts(v: View, i: int) -> bool:
+    return v.words.slots(v, v.g.nodes[i].op) is not None
 
 
 def _put(v: View, at: Site, write: Callable[[int], str]) -> None:
@@ -140,7 +144,7 @@ def _beside(v: View, shape: tuple[int, ...]) -> tuple[int, ...]:
         ones = [k for k in range(len(out)) if out[k] == 1 and (k < more or shape[k - more] == 1)]
         if how > 3 and ones:
             k = v.d.pick(ones)
-            out = (*out[:k], v.d.pick(EXTENTS), *out[k + 1 :])
+            out = (*out[:k], v.d.pick(geometry.EXTENTS), *out[k + 1 :])
     return tuple(out) if len(out) >= least else (*(1,) * (least - len(out)), *out)
 
 

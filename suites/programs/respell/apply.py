@@ -42,8 +42,8 @@ def respelt(d: Draw, made: dict[str, Any], language: Language, words: Words) -> 
     for _ in range(count):
         for _ in range(TRIES):
             r = d.pick(some)
-            steps = [] if r.sites(view) or not r.after or r.after in words.absent else [BY_NAME[r.after]]
-            changed, told = _in_turn(view, [*steps, r])
+            steps = () if r.sites(view) or not words.absent.isdisjoint(r.after) else r.after
+            changed, told = _in_turn(view, [*(BY_NAME[name] for name in steps), r])
             if changed is not None:
                 view = changed
                 done += told

@@ -3,6 +3,8 @@ given at run time, and inputs that are constants."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from harness.core.dtypes import DType, of
@@ -58,13 +60,17 @@ def _free(t: T) -> bool:
 
 
 def special_inputs(v: View, at: Site) -> None:
-    """NaN, infinities, subnormals and the limits of the type among the data, or at the ends of it alone."""
+    """NaN, infinities, subnormals and the limits of the type among the data, or at its ends; or NaN alone there."""
     t = v.inputs[at[0]]
     assert t.dtype is not None
-    if 0 < np.prod(t.shape, dtype=int) <= ends.MOST and v.d.bool():
-        t.values = ends.elements(v.d, Arg(t.dtype, tuple(t.shape), False))
-    else:
+    how, size = v.d.int(0, 2), math.prod(t.shape)
+    if how == 0 or not 0 < size <= ends.MOST:
         t.recipe = "special"
+        return
+    t.values = ends.elements(v.d, Arg(t.dtype, tuple(t.shape), False))
+    if how == 2 and t.dtype.kind == "f":
+        for k in v.d.pick(((0,), (-1,), (0, -1))):
+            t.values[k] = float("nan")
 
 
 def wide_inputs(v: View, at: Site) -> None:

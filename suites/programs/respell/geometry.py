@@ -10,7 +10,7 @@ from suites.programs.respell.view import Site, View
 
 MOST_RANK = 6
 MOST_ELEMENTS = 1 << 14  # of a constant
-EXTENTS = (0, 0, 16, 128, 257)  # none, a vector, beyond i8, beyond u8
+EXTENTS = (0, 0, 0, 16, 128, 257, 2049)  # none, a vector, beyond i8, beyond u8, more than f16 counts
 
 
 def _outer(v: View) -> list[tuple[int, str]]:
@@ -106,7 +106,7 @@ def extent_of_one(v: View, at: Site) -> None:
 
 
 def any_extents(v: View) -> list[Site]:
-    """Extents of inputs, wherever else they stand; whether they stand in parameters as well; or one axis of one."""
+    """Extents of inputs, wherever else they stand, in the shape of a reshape as well or not; or one axis of one."""
     if v.g.meta.get("images") or any(t.kind == "state" for t in v.inputs):
         return []
     found = sorted({n for t in v.inputs if _drawn(t) for n in t.shape})
@@ -131,10 +131,10 @@ def other_extent(v: View, at: Site) -> None:
             if n == old and value.size // max(1, n) * new <= MOST_ELEMENTS:  # one that is larger is none to try
                 value = value.take(np.arange(new) % n if n else [], axis=k)
         v.g.consts[name] = value
-    if at[0] == "stated":
-        for name, value in v.g.consts.items():
-            if value.dtype.kind == "i" and value.ndim == 1 and (value == old).any():
-                v.g.consts[name] = np.where(value == old, new, value).astype(value.dtype)
+    for i, node in enumerate(v.g.nodes) if at[0] == "stated" else ():
+        told = v.parameter(i, v.words.reshape[2]) if node.op == v.words.reshape[0] else None
+        if told is not None and np.any(np.asarray(told) == old):
+            v.set_parameter(i, v.words.reshape[2], np.where(np.asarray(told) == old, new, told))
 
 
 def leading(v: View) -> list[Site]:
