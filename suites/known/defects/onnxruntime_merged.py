@@ -494,14 +494,14 @@ def negatives_of_a_moved_pair_lost(g: Given) -> Outputs:
     again, without a zero point and so to uint8.  The Reshape of a vector that is multiplied, then added to, does too.
     """
     program, signed = deepcopy(g.attr("program")), set[str]()
-    types = {f"p{k}": x.dtype for k, x in enumerate(g["inputs"])} | {k: x.dtype for k, x in program.consts.items()}
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     nodes, found = [], False
     vector = any(x.ndim == 1 for x in g["inputs"])
     added = {x for n in program.nodes if n.op == "Add" for x in n.inputs.values()}
     for node in program.nodes:
         nodes.append(node)
         if node.op == "DequantizeLinear" and not node.inputs.get("x_zero_point"):
-            if str(types.get(str(node.inputs["x"]))) in ("int8", "int16"):
+            if str(scope[node.value("x")].dtype) in ("int8", "int16"):
                 signed.add(node.outputs[0])
         elif node.op in PROPAGATES and signed.intersection(map(str, node.inputs.values())):
             name = node.outputs[0]
