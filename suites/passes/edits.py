@@ -20,16 +20,16 @@ _NEVER_FOLDED = ("constexpr", "random", "read_state", "coreml", "quantize", "deq
 
 class Edit:
     """A copy of an instance's program, to be changed.  Nodes whose operands are all constants are constants in it, as
-    coremltools knows their values too.
+    coremltools knows their values too; with ``folds=False`` they stay nodes, as for a pass that asks for no value.
 
     p: the program.  values: of all its values on the data of the instance, for their shapes.
     """
 
-    def __init__(self, g: Given) -> None:
+    def __init__(self, g: Given, folds: bool = True) -> None:
         self.g = g
         self.p: Graph = deepcopy(g.attr("program"))
         self.values = LANGUAGE.run(g.attr("program"), g["inputs"], g.inst.opset)
-        for node in list(self.p.nodes):
+        for node in list(self.p.nodes) if folds else ():
             names = [n for _, _, n in operands(node)]
             plain = not node.op.startswith(_NEVER_FOLDED) and not any(isinstance(a, Graph) for a in node.attrs.values())
             if plain and names and all(n in self.p.consts for n in names):
@@ -92,10 +92,10 @@ class Edit:
         return np.shape(self.values[name])
 
 
-def after(g: Given, edit: Callable[[Edit], Iterator[Any]]) -> Outputs:
+def after(g: Given, edit: Callable[[Edit], Iterator[Any]], folds: bool = True) -> Outputs:
     """What a defect model returns: the program is right after an edit, which yields once for each change that it makes;
     None where it makes none.  The pass is then said to have done something."""
-    e = Edit(g)
+    e = Edit(g, folds)
     if not list(edit(e)):
         return None
     return edited(g, e.p, lambda row: saying(e.p, True, row))

@@ -169,7 +169,7 @@ def root_and_square_dropped(g: Given) -> Outputs:
                 e.p.nodes.remove(node)
                 yield True
 
-    return after(g, edit)
+    return after(g, edit, folds=False)
 
 
 def floored_quotient_dropped(g: Given) -> Outputs:
