@@ -60,7 +60,10 @@ class _Reader:
             return self.program.const(np.array(val, dtype=object), BY_NAME["str"])
         if isinstance(v, ListVar):
             return {"s": [x.item() if isinstance(x, np.generic) else x for x in getattr(val, "ls", val)]}
-        return self.program.const(np.asarray(val), BY_NAME[ours(v.dtype)])
+        dtype, array = BY_NAME[ours(v.dtype)], np.asarray(val)
+        if array.dtype == object:  # extents that a pass has put together: np.int32 beside int
+            array = array.astype(dtype.np)
+        return self.program.const(array, dtype)
 
     def ref(self, v: Any) -> dict[str, Any]:
         if isinstance(v, (list, tuple)):

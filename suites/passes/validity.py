@@ -21,8 +21,10 @@ def _ranks(v: View, node: Node, slot: str) -> tuple[int, ...]:
 
 
 def _attention(v: View, node: Node) -> bool:
-    """iOS18 scaled_dot_product_attention, query: tensor<[B, *?, L, E]>, at least three axes."""
-    return len(_ranks(v, node, "query")) >= 3
+    """iOS18 scaled_dot_product_attention, query: tensor<[B, *?, L, E]>, at least three axes.  The products are divided
+    by the root of E, which is not 0."""
+    shape = _ranks(v, node, "query")
+    return len(shape) >= 3 and shape[-1] > 0
 
 
 def _gather_along_axis(v: View, node: Node) -> bool:

@@ -65,8 +65,8 @@ class _Mil(Words):
         return v.node(at, "reduce_sum", slots)
 
     def takes_input(self, v: View) -> bool:
-        """Not where the program names its inputs, or says what is computed of each."""
-        return "names" not in v.g.meta and not v.g.meta.get("options")
+        """Not where the backend is told the shape of each input."""
+        return "function" not in v.g.meta
 
     def second(self, v: View, at: int, x: str) -> str:
         """abs, or identity of what has none."""
@@ -97,8 +97,7 @@ class _Mil(Words):
         n = v.g.nodes[node]
         given = n.inputs[slot]
         scalar = isinstance(given, str) and not v.values[given].shape
-        named = "names" in v.g.meta or v.g.meta.get("options")
-        return not scalar and not named and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
+        return not scalar and self.takes_input(v) and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
 
     def valid(self, v: View) -> bool:
         return valid(v)
@@ -110,6 +109,9 @@ class _Mil(Words):
         for k in axes:
             row[k] = row[k] or f"n{shape[k]}"
         symbols[name] = row
+
+    def forget(self, v: View, name: str) -> None:
+        v.g.meta.get("symbols", {}).pop(name, None)
 
     def share(self, v: View, name: str) -> None:
         shared = v.g.meta.setdefault("shared", [])

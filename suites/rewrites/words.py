@@ -67,5 +67,8 @@ class _Onnx(Words):
         opened: dict[str, Any] = v.g.meta.setdefault("open", {})
         opened[name] = sorted({*opened.get(name, ()), *axes})
 
+    def forget(self, v: View, name: str) -> None:
+        v.g.meta.get("open", {}).pop(name, None)
+
 
 WORDS = _Onnx()

@@ -92,6 +92,9 @@ class _Tflite(Words):
     def copied(self, v: View, name: str, new: str) -> None:
         v.g.meta["tensors"][new] = dict(v.g.meta["tensors"][name])
 
+    def forget(self, v: View, name: str) -> None:
+        v.g.meta["tensors"].pop(name, None)
+
     def shape_of(self, value: Sequence[int]) -> np.ndarray:
         return np.array(value, np.int32)
 

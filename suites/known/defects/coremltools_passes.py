@@ -155,16 +155,18 @@ def scale_behind(g: Given) -> Outputs:
 def root_and_square_dropped(g: Given) -> Outputs:
     """sqrt and pow by 2, in either order, give their operand where nothing else uses what lies between them."""
 
-    def squares(e: Edit, node: Node) -> bool:
-        two = e.const(node, "y")
-        return node.op == "pow" and two is not None and bool(np.all(two == 2))
+    known = Edit(g).p.consts
+
+    def squares(node: Node) -> bool:
+        two = known.get(node.value("y")) if node.op == "pow" else None
+        return two is not None and bool(np.all(two == 2))
 
     def edit(e: Edit) -> Iterator[Any]:
         for node in list(e.p.nodes):
-            if node not in e.p.nodes or not (node.op == "sqrt" or squares(e, node)):
+            if node not in e.p.nodes or not (node.op == "sqrt" or squares(node)):
                 continue
             other = e.follower(node, "pow" if node.op == "sqrt" else "sqrt")
-            if other is not None and (other.op == "sqrt" or squares(e, other)):
+            if other is not None and (other.op == "sqrt" or squares(other)):
                 e.become(other, "identity", {"x": node.value("x")})
                 e.p.nodes.remove(node)
                 yield True

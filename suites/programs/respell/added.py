@@ -89,7 +89,7 @@ def with_input_sites(v: View) -> list[Site]:
 def with_input(v: View, at: Site) -> None:
     """An op with a further input, of the same shape or one that broadcasts with it."""
     x = v.values[at[0]]
-    p = _input(v, x.dtype, x.shape if v.d.bool() else _beside(v, x.shape), v.d.pick(RECIPES))
+    p = _input(v, x.dtype, x.shape if v.d.bool() else _beside(v, x.shape), v.d.pick((*RECIPES, "special")))
     left = v.d.bool()
     _put(v, at, lambda i: v.words.binary(v, i, _op(v, x.dtype), *((p, at[0]) if left else (at[0], p))))
 
@@ -122,7 +122,7 @@ def _input(v: View, dtype: DType, shape: tuple[int, ...], recipe: str) -> str:
     if dtype is BOOL:
         how = v.d.int(0, 2)
         t.values = [bool((k + k // 3) % 2) if how == 2 else how == 1 for k in range(size)]
-    elif recipe == "special" and 0 < size <= ends.MOST:
+    elif recipe == "special" and 0 < size <= ends.MOST and v.d.bool():
         t.values = ends.elements(v.d, Arg(dtype, shape, False))
     v.inputs.append(t)
     return f"p{len(v.inputs) - 1}"
@@ -131,7 +131,7 @@ def _input(v: View, dtype: DType, shape: tuple[int, ...], recipe: str) -> str:
 def _beside(v: View, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape that broadcasts with another one: the same, fewer axes, axes of extent 1, more axes, or a longer axis."""
     most, least = v.words.max_rank, v.words.input_rank
-    how = v.d.int(0, 5)
+    how = v.d.int(0, 7)
     if how == 0:
         out = shape
     elif how == 1:
@@ -140,7 +140,7 @@ def _beside(v: View, shape: tuple[int, ...]) -> tuple[int, ...]:
         out = tuple(1 if v.d.bool() else n for n in shape)
     else:
         more = v.d.int(0, max(0, most - len(shape)))
-        out = (*(1,) * more, *(1 if how == 5 else n for n in shape))
+        out = (*(1,) * more, *(1 if how > 5 else n for n in shape))
         ones = [k for k in range(len(out)) if out[k] == 1 and (k < more or shape[k - more] == 1)]
         if how > 3 and ones:
             k = v.d.pick(ones)

@@ -122,7 +122,8 @@ def inputs(v: View) -> list[Site]:
 
 
 def constant(v: View, at: Site) -> None:
-    """The input is still there, and one of its users takes a constant with such values instead."""
+    """One of the users of an input takes a constant with such values instead.  The last input goes if it was the only
+    one and the program names no inputs; others are still there."""
     t = v.inputs[at[0]]
     assert t.dtype is not None
     if t.values is not None:
@@ -130,3 +131,6 @@ def constant(v: View, at: Site) -> None:
     else:
         value = np.asarray(materialize(Arg(t.dtype, tuple(t.shape), True, t.recipe or "unit", 1)))
     v.give(use(at[1:]), v.const(value))
+    if at[0] == len(v.inputs) - 1 and len(v.values[f"p{at[0]}"].users) == 1 and v.words.takes_input(v):
+        v.words.forget(v, f"p{at[0]}")
+        v.inputs.pop()

@@ -131,6 +131,9 @@ class Words:
     def copied(self, v: View, name: str, new: str) -> None:
         """A value is made a second time: what the program states of it holds of the new one too."""
 
+    def forget(self, v: View, name: str) -> None:
+        """Drop what is stated of an input that goes."""
+
     def share(self, v: View, name: str) -> None:
         """One constant for all of its users, where a writer would give each its own."""
 
