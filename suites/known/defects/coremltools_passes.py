@@ -188,6 +188,12 @@ def floored_quotient_dropped(g: Given) -> Outputs:
     return after(g, edit)
 
 
+def splits_what_nothing_uses(g: Given) -> bool:
+    """Has a split a result that no node uses?"""
+    e = Edit(g, folds=False)
+    return any(n.op == "split" and not all(e.users(o) for o in n.outputs) for n in e.p.nodes)
+
+
 def holds_no_integers(g: Given) -> bool:
     """Is there a constant of integers without elements?"""
     return any(c.dtype.kind in "iu" and not c.size for c in Edit(g).p.consts.values())

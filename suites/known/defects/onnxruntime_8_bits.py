@@ -19,6 +19,7 @@ from suites.known.defects.onnxruntime_merged import farther, is_folded, maker, v
 
 Outputs = list[Any] | Edited | None
 _HUGE = 1e36
+_BLOCK = 32  # session.qdq_matmulnbits_block_size, by default
 _MOST = 4096  # combinations of scales that are tried
 
 
@@ -30,8 +31,8 @@ _STEPS: tuple[Callable[[Any], Any], ...] = (
 
 
 def activations_in_8_bits(g: Given) -> Outputs:
-    """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of a row,
-    or of each part of it that has a scale of its own."""
+    """A float multiplied by weights of 8 bits or less is quantised first, with the largest magnitude at 127: of each
+    part of a row, as long as the blocks of the weights, or 32 elements."""
     return _in_8_bits(g, _STEPS[0])
 
 
@@ -50,7 +51,7 @@ def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
             continue
         x = scope[node.value("A")].astype(np.float64)
         along = 0 if node.attrs.get("transA") else x.ndim - 1
-        size = int(weights.attrs.get("block_size", 0)) or max(1, x.shape[along])
+        size = int(weights.attrs.get("block_size", 0)) or _BLOCK
         parts = []
         for start in range(0, x.shape[along], size):
             part = x.take(range(start, min(start + size, x.shape[along])), along)

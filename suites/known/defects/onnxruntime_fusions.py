@@ -203,9 +203,9 @@ def integers_compared(g: Given) -> Outputs:
 def reciprocal_of_the_scale_floored(g: Given) -> Outputs:
     """A Softmax is multiplied by the whole number below the reciprocal of the scale that it is quantised by."""
     program, found = deepcopy(g.attr("program")), False
-    folded = _folded(g, program)
+    scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     for node in program.nodes:
-        scale = folded.get(node.value("y_scale")) if node.op == "QuantizeLinear" else None
+        scale = scope[node.value("y_scale")] if node.op == "QuantizeLinear" else None
         makers = {o: n.op for n in program.nodes for o in n.outputs}
         if scale is None or makers.get(_source(program, node.value("x"))) != "Softmax":
             continue

@@ -219,13 +219,14 @@ def product_cut_inside(g: Given) -> Outputs:
 
 
 def product_is_widened(g: Given) -> bool:
-    """Does a product of integers have fewer elements, or fewer axes, than what a scale makes of it?"""
+    """Does a scale make more elements or axes of a product of integers, or leave none of it?"""
     product, shape = _integer_product(g)
     if product is None:
         return False
     program = g.attr("program")
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
-    return any(scope[n].size > np.prod(shape) or scope[n].ndim > len(shape) for n in values_behind(program, product))
+    behind = [scope[n] for n in values_behind(program, product)]
+    return any(x.size > np.prod(shape) or x.ndim > len(shape) or x.size == 0 < np.prod(shape) for x in behind)
 
 
 def first_elements_of_the_widened(g: Given) -> Outputs:
