@@ -149,7 +149,7 @@ def _product(g: Given) -> tuple[Node, np.ndarray, np.ndarray, int] | None:
     x, w = scope[nodes[0].value("A")], scope[nodes[0].value("B")].astype(np.float64)
     if x.ndim < 2:
         return None
-    return nodes[0], x, w, int(weights.attrs.get("block_size", 0)) or max(1, x.shape[-1])
+    return nodes[0], x, w, int(weights.attrs.get("block_size", 0)) or _BLOCK
 
 
 def _alone(g: Given, node: Node) -> bool:
