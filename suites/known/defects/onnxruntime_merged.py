@@ -212,7 +212,7 @@ def product_cut_inside(g: Given) -> Outputs:
     told = {"starts": [0] * rank, "ends": list(ends), "shape": list(shape)}
     program.consts |= {f"{name}_{k}": np.array(v, np.int64) for k, v in told.items()}
     at, wide.outputs = program.nodes.index(wide), [f"{name}_wide"]
-    cut = {"data": f"{name}_wide", "starts": f"{name}_starts", "ends": f"{name}_ends"}
+    cut: dict[str, Any] = {"data": f"{name}_wide", "starts": f"{name}_starts", "ends": f"{name}_ends"}
     program.nodes.insert(at + 1, Node("Slice", cut, [f"{name}_cut"], {}))
     program.nodes.insert(at + 2, Node("Reshape", {"data": f"{name}_cut", "shape": f"{name}_shape"}, [name], {}))
     return edited(g, program)

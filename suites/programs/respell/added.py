@@ -72,7 +72,7 @@ def _op(v: View, dtype: DType) -> str:
 def with_constant(v: View, at: Site) -> None:
     """An op with a constant: a scalar, one for each element of the last axes, or one for each element."""
     x = v.values[at[0]]
-    shape = x.shape[v.d.int(0, len(x.shape)) :] if v.d.bool() and math.prod(x.shape) else ()
+    shape = x.shape[v.d.int(0, len(x.shape)) :] if v.d.bool() and 0 not in x.shape else ()
     value = (grid(v.d, shape, -3, 4, 0.25) + 0.125) if x.dtype.kind == "f" else grid(v.d, shape, -3, 4, 1)
     c = v.const(value.astype(x.dtype.np))
     _put(v, at, lambda i: v.words.binary(v, i, _op(v, x.dtype), at[0], c))
