@@ -15,16 +15,18 @@ from harness.core.quiet import quiet
 from suites.passes.edits import Edit, Outputs, after
 
 
-def _last(e: Edit, node: Node | None) -> Node | None:
-    """The last of the products behind a node."""
-    while (further := e.follower(node, "mul")) is not None:
+def _last(e: Edit, node: Node | None, x: Any) -> Node | None:
+    """The last of the products with x or a constant behind a node."""
+    while (further := e.follower(node, "mul")) is not None and any(
+        further.inputs[k] == x or e.const(further, k) is not None for k in ("x", "y")
+    ):
         node = further
     return node
 
 
 def _gelu(e: Edit, inner: Node, x: Any, mode: str) -> Iterator[Any]:
     """inner: erf or tanh.  x: what the function is of."""
-    out = _last(e, e.follower(inner, "add"))
+    out = _last(e, e.follower(inner, "add"), x)
     if out is not None and out.op == "mul" and isinstance(x, str):
         yield e.become(out, "gelu", {"x": x, "mode": np.array(mode, object)})
 
