@@ -114,5 +114,45 @@ def test_a_long_evaluation_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dialects_without_the_hook_draw_as_before() -> None:
-    v = next(iter(registry.dialect("tflite").versions.values()))
+    v = next(iter(registry.dialect("passes").versions.values()))
     assert v.draw(Prng(3), v.opsets[-1]).dumps() == v.draw(Prng(3), v.opsets[-1], edges=False).dumps()
+
+
+def test_one_tensor_is_given_to_two_operands_of_other_shapes() -> None:
+    v = ONNX.versions["onnx/Add/14"]
+    shared = [m for m in (_moved(v, s, nearby.beside)[1] for s in range(400)) if m.shared()]
+    assert shared
+    for inst in shared:
+        assert inst.shared() == {"B": "A"}
+        assert fill(v, inst).expected is not None
+
+
+@pytest.mark.parametrize("key", ["tflite/DEQUANTIZE/2q", "tflite/QUANTIZE/1"])
+def test_scales_stay_as_many_as_the_positions_of_their_axis(key: str) -> None:
+    tflite = registry.dialect("tflite")
+    v = tflite.versions[key]
+    for seed in range(300):
+        moved = _moved(v, seed, nearby.beside)[1]
+        q = moved.tensor("input").quant or moved.attrs["@outputs"][0].get("quant")
+        if q is not None and len(q["scale"]) > 1:
+            assert moved.tensor("input").shape[q.get("axis", 0)] == len(q["scale"]), moved.dumps()
+
+
+@pytest.mark.parametrize(
+    ("key", "slot", "shape"),
+    [
+        ("tflite/LSTM/1", "input_cell_state", (1, 1, 1)),
+        ("tflite/RNN/1", "hidden_state", (0, 1)),
+        ("tflite/FILL/1", "input", (1,)),
+        ("tflite/DEPTHWISE_CONV_2D/1", "filter", (2, 1, 1, 1)),
+        ("tflite/MULTINOMIAL/1", "logits", (1, 1, 1)),
+    ],
+)
+def test_what_the_mover_made_known_is_stated(key: str, slot: str, shape: tuple[int, ...]) -> None:
+    v = registry.dialect("tflite").versions[key]
+    inst = v.draw(Prng(3), v.opsets[-1], edges=False)
+    a = inst.tensor(slot)
+    inst.args[slot] = Arg(
+        a.dtype, shape, a.const, a.recipe, a.seed, None if a.values is None else [0] * int(np.prod(shape))
+    )
+    assert not nearby.takes(v, inst)
