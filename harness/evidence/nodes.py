@@ -110,6 +110,7 @@ def of_inferred_shape(a: Any, due: Any) -> Any:
     shape = a.shape if isinstance(a, TypeOnly) else None
     if shape is None or not isinstance(due, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in shape):
         return due
-    if math.prod(n for n in shape if isinstance(n, int) and n) > _MOST:  # extents from memory that nobody wrote, beside one of 0
+    elements = math.prod(n for n in shape if isinstance(n, int) and n)
+    if elements > _MOST:  # extents from memory that nobody wrote, beside one of 0
         return due
     return np.resize(due, tuple(shape))
