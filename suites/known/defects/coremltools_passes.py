@@ -204,3 +204,19 @@ def reshape_says_zero(g: Given) -> bool:
     e = Edit(g)
     told = [e.const(n, "shape") for n in e.p.nodes if n.op == "reshape"]
     return any(shape is not None and 0 in shape for shape in told)
+
+
+def constants_of_f16_are_not_0(g: Given) -> Outputs:
+    """A constant of fewer than 400 elements keeps its sign in f16: what would become 0 is the smallest number."""
+
+    def edit(e: Edit) -> Iterator[Any]:
+        for name, v in list(e.p.consts.items()):
+            if v.dtype != np.float32 or v.size >= 400:
+                continue
+            lost = (np.abs(v.astype(np.float16)) <= 2.0**-24) & (np.abs(v) > 2.0**-149)
+            kept = np.where(lost, np.copysign(2.0**-24, v), v).astype(np.float32)
+            if (kept.astype(np.float16) != v.astype(np.float16)).any():
+                e.p.consts[name] = kept
+                yield name
+
+    return after(g, edit)
