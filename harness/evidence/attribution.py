@@ -282,17 +282,15 @@ class Attribution:
         got = list(result.outcome.outputs or ())
         if nodes.told and any(isinstance(x, TypeOnly) for x in got):  # what follows from a wrong type is wrong too
             return _explained(result, nodes.told)
-        if nodes.undefined:
-            due = [(a, o) for a, o in zip(got, program.outputs) if o not in nodes.undefined]
-            same = len(got) == len(program.outputs) and all(_same(a, nodes.scope[o]) for a, o in due)
-            return _explained(result, nodes.told) if same else result
-        if len(got) == len(program.outputs):
-            same = all(_same(a, nodes.scope[o]) for a, o in zip(got, program.outputs))
-            if same:
-                return _explained(result, nodes.told)
-        if program.sums_errors and not nodes.told:
+        names = program.outputs
+        due = [k for k, o in enumerate(names) if o not in nodes.undefined]  # the others follow from what no op takes
+        if len(got) == len(names) and all(_same(got[k], nodes.scope[names[k]]) for k in due):
+            return _explained(result, nodes.told)
+        if (nodes.undefined and len(got) != len(names)) or (program.sums_errors and not nodes.told):
             return result
         expected, answer = _closed(program.expected(nodes.given, nodes.off), got)
+        if nodes.undefined:
+            expected, answer = [expected[k] for k in due], [answer[k] for k in due]
         judgement = judge(expected, replace(result.outcome, outputs=answer), acc=info.acc, flushes=info.flushes)
         return _explained(result, nodes.told) if judgement.verdict in _RIGHT else result
 
