@@ -96,7 +96,6 @@ WITHOUT_EFFECT = {
     "tflite/STABLEHLO_GATHER/* indices_are_sorted": _HINT,
     "tflite/STABLEHLO_SCATTER/* *_indices": _HINT,
     "tflite/STABLEHLO_SCATTER/* indices_are_sorted": _HINT,
-    "tflite/STABLEHLO_RNG_BIT_GENERATOR/* algorithm": "the bits are judged by distribution",
     "tflite/*LSTM/* *_state": _ZERO,
     "tflite/*RNN/* *hidden_state": _ZERO,
     "tflite/SVDF/* activation_state": _ZERO,

@@ -11,7 +11,7 @@ import pytest
 
 from harness.cases.case import Case
 from harness.compare import judge
-from harness.core.instance import Instance
+from harness.core.instance import Arg, Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.verdict import judge_case
 from harness.generate.draw_engines import Prng, case_seed
@@ -165,9 +165,16 @@ def test_a_reversed_sequence_has_one_order_or_the_other(key: str) -> None:
     for i in drawn(key):
         if i.attrs.get("direction") != "reverse" or i.args["x"].shape[0] == 1 or not i.attrs.get("output_sequence"):
             continue
+        if max(n for a in i.args.values() if isinstance(a, Arg) for n in (*a.shape, 0)) > 32:
+            continue  # long sums have wide bounds
         case = Case(dialect.versions[i.key], i, 0)
         y, *ends = (e.value for e in case.expected[0])
-        if case.ambiguous is not None or not np.abs(y.astype(float)).max() < 100 or np.abs(y - y[::-1]).max() < 0.1:
+        if (
+            case.ambiguous is not None
+            or not y.size
+            or not np.abs(y.astype(float)).max() < 100
+            or np.abs(y - y[::-1]).max() < 0.1
+        ):
             continue
         seen += 1
         assert told(case, y[::-1], *ends) is Verdict.AMBIGUOUS

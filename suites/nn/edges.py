@@ -31,7 +31,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "reverseSeq": ("lengths",),
     "cumSum": ("axis_in",),
     "rangeDynamic": ("end", "start", "step"),
-    "tile": ("reps_in",),
+    # "Length of the reps must be same as rank of the input" where it is an input: the rank stays, too
+    "tile": ("reps_in", "rank:x"),
     "constantPad": ("pads_in",),
     # "The number of kernels", as many as the weights have: one that is left out would be 0
     **dict.fromkeys(("convolution", "convolution.isDeconvolution"), ("outputChannels",)),

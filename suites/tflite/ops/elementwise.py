@@ -121,8 +121,20 @@ def _silent(call: Call) -> str | None:
 op("FLOOR_DIV", s.floor_div, Checks(ambiguous=_by_zero), x="lhs", y="rhs")
 op("FLOOR_MOD", s.floor_mod, Checks(ambiguous=_by_zero), x="lhs", y="rhs")
 op("RIGHT_SHIFT", s.bit_shift, Spelling(x="lhs", y="rhs", fixed={"direction": "RIGHT"}))
+
+
+def _two_extents(d: Draw) -> dict[str, Any]:
+    n = d.int(1, 5)
+    return {"y": T((n,)), "x": T((n + 1,))}
+
+
 # tfl.atan2: SameOperandsAndResultShape
-op("ATAN2", s.atan2, Sampling(lambda d: _same_shape(d, ("y", "x"))), Checks(stated={"y": "*d", "x": "*d"}))
+op(
+    "ATAN2",
+    s.atan2,
+    Sampling(lambda d: _same_shape(d, ("y", "x"))),
+    Checks(stated={"y": "*d", "x": "*d"}, breaks={"shapes-stated": _two_extents}),
+)
 both("MAXIMUM", s.maximum, x="lhs", y="rhs")
 both("MINIMUM", s.minimum, x="lhs", y="rhs")
 for _name, _meaning, _x, _y in (
