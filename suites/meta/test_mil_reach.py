@@ -169,6 +169,8 @@ def test_a_reversed_sequence_has_one_order_or_the_other(key: str) -> None:
             continue  # long sums have wide bounds
         case = Case(dialect.versions[i.key], i, 0)
         y, *ends = (e.value for e in case.expected[0])
+        if not all(np.isfinite(e.error.bound(e.context())).all() for e in case.expected[0]):
+            continue
         if (
             case.ambiguous is not None
             or not y.size
