@@ -196,3 +196,8 @@ def ort_pairs_in_a_window(g: Given) -> Outputs:
 def ort_pairs_of_channels(g: Given) -> Outputs:
     """The same with the channels last: neighbours are two channels at one place."""
     return _convolved(g, True)
+
+
+def ort_integer_through_f32(g: Given) -> Outputs:
+    """What becomes of the integers after they have been rounded to f32."""
+    return g.reevaluate({}, {"input": g["input"].astype(np.float32)})

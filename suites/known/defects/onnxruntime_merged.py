@@ -561,7 +561,8 @@ def ort_scale_over_the_deviation(g: Given) -> Outputs:
     lost = ~np.isfinite(y) & (np.isfinite(e.value.astype(np.float64)) | np.isnan(y))
     if not lost.any():
         return None
-    return [Near(np.where(lost, y, e.value), e.error.bound(e.context())), *[None] * (len(g.expected) - 1)]
+    bound = np.where(lost | np.isnan(e.value), 0.0, e.error.bound(e.context()))  # a NaN stays one
+    return [Near(np.where(lost, y, e.value), bound), *[None] * (len(g.expected) - 1)]
 
 
 def ort_instance_scale_over_the_deviation(g: Given) -> Outputs:
