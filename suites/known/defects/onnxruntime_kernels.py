@@ -198,6 +198,6 @@ def ort_pairs_of_channels(g: Given) -> Outputs:
     return _convolved(g, True)
 
 
-def ort_integer_through_f32(g: Given) -> Outputs:
-    """What becomes of the integers after they have been rounded to f32."""
+def ort_cast_through_f32(g: Given) -> Outputs:
+    """What becomes of the numbers after they have been rounded to f32."""
     return g.reevaluate({}, {"input": g["input"].astype(np.float32)})
