@@ -29,13 +29,13 @@ KEEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_CELLS, ("operands", "outputs", "merge_outputs", "kernel_type", "diagonal_recurrent_tensors")),
     # NNAPI: "If set to true, the outputs from forward and backward cells are merged": one result, or two
     "BIDIRECTIONAL_SEQUENCE_RNN": ("operands", "outputs", "merge_outputs"),
-    # NNAPI LSH_PROJECTION: "kernel_size <= 32", "The bias for each input", and a type of SPARSE or DENSE, 0 being none
+    # NNAPI LSH_PROJECTION: at most 32 bits, a weight for each row of the input, and SPARSE or DENSE, 0 being no type
     "LSH_PROJECTION": ("shapes", "input", "type", "data:hash"),
     # NNAPI HASHTABLE_LOOKUP: "Keys ... in ascending order"
     "HASHTABLE_LOOKUP": ("key", "data:key"),
     # TF ReverseSequence: a dimension of the input, below its rank
     "REVERSE_SEQUENCE": ("seq_dim", "batch_dim"),
-    # "ngram_size: number of words in each gram"; "n-D dense_shape", which has an entry for each axis of the indices
+    # ngram_size counts the words of a gram, and none is no gram; a dense shape has an entry for each axis of indices
     "SKIP_GRAM": ("ngram_size",),
     # and tf.SparseTensor: "in canonical ordering"
     "EMBEDDING_LOOKUP_SPARSE": ("shapes", "indices"),

@@ -93,7 +93,7 @@ def beside(version: Any, d: Draw, inst: Instance) -> Instance:
     return inst
 
 
-def _quantised_so(version: Any, inst: Instance, expected: list[Any]) -> bool:
+def _declared_scales_fit(version: Any, inst: Instance, expected: list[Any]) -> bool:
     """Have the results that the instance declares a scale for each position where they have more than one?"""
     stated = zip(expected, inst.attrs.get("@outputs") or ())
     results = ((e.value, o["quant"]) for e, o in stated if o and len((o.get("quant") or {}).get("scale", ())) > 1)
@@ -111,7 +111,7 @@ def takes(version: Any, inst: Instance) -> bool:
             call = version.dialect.call_of(inst, arrays, version)
             version.check(call)
             expected = version.evaluate(call)
-            if not _quantised_so(version, inst, expected):
+            if not _declared_scales_fit(version, inst, expected):
                 return False
             if sum(getattr(e.value, "size", 0) for e in expected) > ELEMENTS:
                 return False

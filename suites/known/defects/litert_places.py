@@ -199,7 +199,7 @@ def scale_of_another_row(g: Given) -> Outputs:
     def fitted(a: np.ndarray) -> bool:
         if a.shape != due.shape or a.dtype != e.value.dtype or not np.isfinite(a).all():
             return False
-        if len(sums) > _MANY:  # more sums than a row has elements: any row is made of them
+        if len(sums) > max(_MANY, due.shape[-1]):  # more sums than a row has elements: any row is made of them
             return True
         for at in np.ndindex(*due.shape[:-1]):
             basis, row = np.stack([due[at], *sums], 1), a[at].astype(np.float64)

@@ -81,7 +81,7 @@ op(
 
 def _by_channel(w: Any) -> Any:
     """[1, h, w, channels] as [channels, 1, h, w].  Raises RuleError "filter-of-one" where the first extent is not 1
-    (tfl.depthwise_conv_2d: "filter_1: [1, H, W, C]")."""
+    (depthwise_conv.cc, Prepare: SizeOfDimension(filter, 0) == 1)."""
     if w.ndim != 4 or w.shape[0] != 1:
         raise RuleError("filter-of-one", f"a filter of shape {list(w.shape)}")
     return w[0].transpose(2, 0, 1)[:, None]

@@ -168,7 +168,7 @@ def _bits(call: Call) -> list[Any]:
 
 
 def _words(call: Call) -> str:
-    """StableHLO rng_bit_generator: "THREE_FRY: ui64[2]", "PHILOX: ui64[2] or ui64[3]"."""
+    """StableHLO rng_bit_generator: the state is ui64[2] for THREE_FRY, and ui64[2] or ui64[3] for PHILOX."""
     given = len(call.inputs["initial_state"])
     return str(given if call.attr("algorithm", "DEFAULT") == "PHILOX" and given in (2, 3) else 2)
 

@@ -222,7 +222,7 @@ SVDF_SHAPES: dict[str, Any] = {
     "feature_weights": "n i",
     "time_weights": "n _m",
     "input_gate_bias": Pattern(lambda call: str(len(call.inputs["feature_weights"]) // call.attr("rank")), (1, 1)),
-    # NNAPI SVDF, operand 4: "[batch_size, (memory_size - 1) * num_units * rank]"; the schema's kernel keeps all columns
+    # svdf.cc, Prepare: the state has batch_size rows and memory_size * num_filters columns
     "activation_state": Pattern(lambda call: f"{batch_of(call)} {call.inputs['time_weights'].size}", (2, 2)),
 }
 op(
