@@ -37,7 +37,8 @@ class Spelling:
     names: semantic name -> dialect name or ``Codec``, given as keywords.
     fixed: semantic parameters that this spelling pins.
     out: ``fn(call, results) -> results`` lays out the results (order of axes, fused activation).  Its attribute
-    ``linear``, if it has one, is the same without what clamps, for the error scale.
+    ``linear``, if it has one, is the same without what clamps, for the error scale; its attribute ``function``, if it
+    has one, ``fn(call) -> (function, name, ulps) | None`` of the first result: what is applied to it beyond a clamp.
     out_dtype: ``fn(call, i) -> DType`` where the schema's types do not tell the type of output i.
     """
 

@@ -71,6 +71,9 @@ class OutputType(NamedTuple):
 Results = Sequence[OutputType | None]  # of each output, None of what is no tensor
 
 
+Spelt = Callable[[Call, list[Any]], list[Any]]
+
+
 def context_of(
     call: Call,
     i: int,
@@ -80,10 +83,14 @@ def context_of(
     tensors: dict[str, Any],
     params: dict[str, Any],
     shared: dict[Any, Any] | None,
+    spelt: Spelt | None = None,
 ) -> Context:
-    """What the error of output ``i`` may be bounded with."""
+    """What the error of output ``i`` may be bounded with.
+
+    spelt: how the results are laid out in the end; None: as the entry says."""
     v = call.version
     m = v.meaning
+    out_of = spelt or v.entry.spelling.out
     if wide is None:
         wide = widened(value)
     own = tensors if v.entry.evaluation is None else call.inputs  # an op that evaluates itself: its slots
@@ -95,10 +102,15 @@ def context_of(
         assert m is not None
         raw = m.fn(**changed, **params)
         results = list(raw) if isinstance(raw, (tuple, list)) else [raw]
-        out = v.entry.spelling.out
-        if out is not None:
-            results = (out if finish else getattr(out, "linear", out))(call, results)
+        if out_of is not None:
+            results = (out_of if finish else getattr(out_of, "linear", out_of))(call, results)
         return results[i]
+
+    def before() -> Context:
+        """Of the result that a last function of the spelling is applied to."""
+        linear = getattr(out_of, "linear", out_of)
+        plain = widened(rerun(tensors))
+        return context_of(call, i, out, plain, plain, tensors, params, shared, linear)
 
     bound: list[dict[str, Any]] = []
 
@@ -113,14 +125,14 @@ def context_of(
     def count(expr: str) -> float:
         return float(dims.evaluate(dims.compiled(expr), env()))
 
-    if v.entry.spelling.out is None or v.entry.error is not None or m is None:
+    if out_of is None or v.entry.error is not None or m is None:
         made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, shared=shared)
         made.call = call  # what an entry that evaluates by itself bounds its error with
-        made.own, made.finish = own, partial(rerun, finish=True)
+        made.own, made.finish, made.before = own, partial(rerun, finish=True), before
         return made
 
     # A function of the inputs bounds the meaning's own result; the dialect's layout is laid over the bound.
-    linear = getattr(v.entry.spelling.out, "linear", v.entry.spelling.out)
+    linear = getattr(out_of, "linear", out_of)
 
     def plain(changed: dict[str, Any]) -> list[Any]:
         raw = m.fn(**changed, **params)
@@ -138,16 +150,15 @@ def context_of(
             return np.asarray(how(call, [*results[:i], np.array(values), *results[i + 1 :]])[i])
 
         plain_bound = np.abs(laid(bound, linear))
-        out = v.entry.spelling.out
-        if out is None or linear is out:
+        if linear is out_of:
             return plain_bound
         with np.errstate(all="ignore"):  # what clamps in the end is monotone: nothing beyond its images can come out
-            ends = [np.abs(laid(middle + s * bound, out) - laid(middle, out)) for s in (-1, 1)]
+            ends = [np.abs(laid(middle + s * bound, out_of) - laid(middle, out_of)) for s in (-1, 1)]
         clamped = np.maximum(*ends)
         return np.where(np.isnan(clamped), plain_bound, np.minimum(clamped * (1 + 2.0**-50), plain_bound))
 
     made = Context(inputs, params, wide, out, dims=env, rerun=rerun, count=count, within=(inner, carry), shared=shared)
-    made.finish = partial(rerun, finish=True)
+    made.finish, made.before = partial(rerun, finish=True), before
     return made
 
 

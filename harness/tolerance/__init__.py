@@ -9,6 +9,7 @@ from harness.tolerance.numeric import absolute, default_acc, gamma, ulp, unit, w
 from harness.tolerance.quantised import Quantised, quantised
 from harness.tolerance.sets import Accepted, AnyOrder, accepted, any_order
 from harness.tolerance.statistical import Statistical, statistical
+from harness.tolerance.through import Through, through
 
 __all__ = [
     "Accepted",
@@ -24,6 +25,7 @@ __all__ = [
     "Rounded",
     "Statistical",
     "Summed",
+    "Through",
     "Tolerance",
     "absolute",
     "accepted",
@@ -40,6 +42,7 @@ __all__ = [
     "rounded",
     "statistical",
     "summed",
+    "through",
     "ulp",
     "unit",
     "widened",

@@ -31,6 +31,7 @@ class Context:
     own: the inputs in their own types, if the dialect lays the result out as the meaning does.
     within: if the dialect lays it out in its own way, the context of the meaning's result, and how a bound on that
         becomes one on the output.
+    before: the context of the result that a last function is applied to (``Through``).
     shared: what ``once`` keeps, one dict for the contexts of all outputs of an evaluation.
     """
 
@@ -56,6 +57,7 @@ class Context:
         self.within = within
         self.shared: dict[Any, Any] = {} if shared is None else shared
         self.finish: Callable[[dict[str, Any]], Array] | None = None
+        self.before: Callable[[], Context] | None = None
 
     def once(self, key: Any, make: Callable[[], X]) -> X:
         """``make()``, once for all outputs: what their bounds have in common, for this accumulation type."""

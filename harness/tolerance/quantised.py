@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,17 +13,20 @@ from harness.tolerance.base import Tolerance
 from harness.tolerance.context import Bound, Context
 from harness.tolerance.numeric import Array
 
+Image = Callable[[Context, Array], tuple[Array, float]]
+
 
 @dataclass(frozen=True, eq=False)
 class Quantised(Tolerance):
     """The integers within ``steps`` of those to which ``real(ctx)``, moved by at most ``tie``, is rounded.
 
-    clamp: see ``quantised``."""
+    clamp, image: see ``quantised``."""
 
     steps: float = 0.0
     real: Bound | None = None
     tie: float | Bound = 0.0
     clamp: Bound | None = None
+    image: Image | None = None
 
     name: ClassVar[str] = "QUANT"
     moves_integers: ClassVar[bool] = True
@@ -70,6 +73,9 @@ class Quantised(Tolerance):
         real = np.asarray(self.real(ctx), np.float64)
         tie = np.asarray(self.tie(ctx) if callable(self.tie) else self.tie)
         low, high = real - tie, real + tie
+        if self.image is not None:
+            (one, free), (other, _) = self.image(ctx, low), self.image(ctx, high)
+            low, high = np.minimum(one, other) - free, np.maximum(one, other) + free
         if self.clamp is not None:
             least, most, free = self.clamp(ctx)
             low, high = np.clip(low, least - free, most - free), np.clip(high, least + free, most + free)
@@ -79,13 +85,20 @@ class Quantised(Tolerance):
 
 
 def quantised(
-    steps: float = 0, *, real: Bound | None = None, tie: float | Bound = 2.0**-10, clamp: Bound | None = None
+    steps: float = 0,
+    *,
+    real: Bound | None = None,
+    tie: float | Bound = 2.0**-10,
+    clamp: Bound | None = None,
+    image: Image | None = None,
 ) -> Quantised:
     """An integer within ``steps`` of the rounded ``real(ctx)``, the unrounded result in steps.
 
     That is one step next to x.5, more where an implementation's result may be off by more.  Before it is rounded, it is
     never further than ``tie`` from the real result.
 
+    image: ``fn(ctx, steps)`` -> (steps, how far these may be off), in unrounded steps: a function that grows or falls
+        everywhere and that the result, with its freedom, goes through before it is clamped.
     clamp: ``fn(ctx)`` -> (lowest, highest, how far these may be off), in unrounded steps: what the result is clamped to
         beyond the range of its type.
 
@@ -94,4 +107,4 @@ def quantised(
     near = "the integers to which real +- freedom is rounded"
     away = f"at most {steps:g} steps from " if steps else ""
     text = f"{away}{near}" if real else f"|a - h| <= {steps:g} steps"
-    return Quantised(text, steps=steps, real=real, tie=tie, clamp=clamp)
+    return Quantised(text, steps=steps, real=real, tie=tie, clamp=clamp, image=image)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, I32, I64, DType
+from harness.core.dtypes import BY_NAME, I32, I64, DType, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Build,
@@ -23,6 +23,7 @@ from harness.declare import (
     gathered,
     underspecified,
 )
+from suites.semantics.quantised.fixed import CURVES
 from suites.semantics.window import STRIDE_ABOVE
 from suites.tflite import op, schemas
 
@@ -202,19 +203,26 @@ class OutQ(Codec):
 
 # -- fused activations
 
-ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")  # the ones that every kernel with the option takes
 _LIMITS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6)}
+_TANH_ULPS = 4.0
 
 
 def activate(call: Call, results: list[Any]) -> list[Any]:
-    """Clamp the first output as ``fused_activation_function`` says; NaN stays."""
+    """The first output after ``fused_activation_function``; NaN stays.
+
+    Source: schema, ActivationFunctionType; tfl tanh takes floats and what is quantised, no integers.  SIGN_BIT is 1
+    where the sign is set, else 0, as it is of recurrent operators."""
     name = call.attr("fused_activation_function", "NONE")
     if name == "NONE":
         return results
-    lo, hi = _LIMITS[name]
     y = results[0]
-    if y.dtype.kind == "c":
-        raise RuleError("activation-of-reals", f"{name} of complex numbers, which have no order")
+    if of(y).kind not in "fiu":
+        raise RuleError("activation-of-reals", f"{name} of {of(y)}, expected real numbers")
+    if name == "TANH" and y.dtype.kind in "iu":
+        raise RuleError("activation-of-reals", "TANH of integers, expected floats")
+    if name in CURVES:
+        return [np.where(y != y, y, CURVES[name](y)).astype(y.dtype), *results[1:]]
+    lo, hi = _LIMITS[name]
     if y.dtype.kind in "iu":
         info = np.iinfo(y.dtype)
         y = np.clip(y, max(lo, info.min), int(min(hi, info.max)))
@@ -224,13 +232,19 @@ def activate(call: Call, results: list[Any]) -> list[Any]:
 
 
 def fused(layout: Any = None) -> Callable[[Call, list[Any]], list[Any]]:
-    """Output codec: the activation, then the change of layout; its ``linear`` twin leaves the activation out."""
+    """Output codec: the activation, then the change of layout; its ``linear`` twin leaves the activation out.
+    ``function`` tells of an activation that is no clamp."""
 
     def out(call: Call, results: list[Any]) -> list[Any]:
         results = activate(call, results)
         return layout(call, results) if layout else results
 
+    def function(call: Call) -> tuple[Any, str, float] | None:
+        name = call.attr("fused_activation_function", "NONE")
+        return (CURVES[name], name, _TANH_ULPS if name == "TANH" else 0.0) if name in CURVES else None
+
     out.linear = layout or (lambda call, results: results)  # type: ignore[attr-defined]
+    out.function = function  # type: ignore[attr-defined]
     return out
 
 

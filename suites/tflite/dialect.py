@@ -15,6 +15,7 @@ from harness.core.instance import Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Call, Dialect, Draw, Entry, OpSchema, OpVersion, Results, Slot, T
 from harness.declare.interpreter import Watch, fed, run_graph
+from suites.semantics.quantised.output import draw_activation
 from suites.tflite import builder, edges, ends, notation, parse, quantisation, schemas, shapes, usual
 from suites.tflite.resources import Store, using
 
@@ -87,12 +88,10 @@ class TfLite(Dialect):
     package_size = 32  # beyond that the runtime's memory planner turns quadratic
 
     def declared(self, entry: Entry) -> None:
-        """Of the fused activations, those that limit nothing are computed in the recurrent operators alone: the
-        reference declines them elsewhere."""
+        """Of the fused activations, the quantised recurrent operators compute those alone that limit their result."""
         recurrent = entry.op == "SVDF" or entry.op.endswith(("RNN", "LSTM"))
-        tanh = ("TANH", "SIGN_BIT") if recurrent and entry.domain != "quantised" else ()
-        only = {"fused_activation_function": (*_LIMITS, *tanh), **entry.checks.only}
-        entry.checks = replace(entry.checks, only=only)
+        if recurrent and entry.domain == "quantised":
+            entry.checks = replace(entry.checks, only={"fused_activation_function": _LIMITS, **entry.checks.only})
         if entry.op in _BROADCAST:
             stated = dict.fromkeys(_OPERANDS, partial(_of_one_shape_beyond, _BROADCAST[entry.op]))
             breaks = {"shapes-stated": None, **entry.checks.breaks}  # an axis more may be one that broadcasts
@@ -153,8 +152,8 @@ class TfLite(Dialect):
         _mention(version, d, inst)
         if version.op in _BROADCAST and not d.breaking:
             _alike_beyond(_BROADCAST[version.op], inst)
-        if "fused" in version.entry.sampling.tags and d.bool() and not _complex(inst):
-            inst.attrs["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1", "NONE"))
+        if "fused" in version.entry.sampling.tags and d.bool() and _real(inst):
+            inst.attrs["fused_activation_function"] = draw_activation(d, _integers(inst))
         if "bias" in version.entry.sampling.tags and "bias" not in inst.args and not d.chance(16):
             inst.args["bias"] = version.make_arg(d, "bias", T((inst.tensor("filter").shape[0],)))
         if version.schema.domain == "quantised":
@@ -245,5 +244,17 @@ def _alike_beyond(rank: int, inst: Instance) -> None:
             a.shape = shape
 
 
-def _complex(inst: Instance) -> bool:
-    return any(isinstance(a, Arg) and a.dtype.kind == "c" for a in inst.args.values())
+def _tensors(inst: Instance) -> list[Arg]:
+    given = [a for v in inst.args.values() for a in (v if isinstance(v, list) else [v])]
+    return [a for a in given if isinstance(a, Arg)]
+
+
+def _integers(inst: Instance) -> bool:
+    """Is there an operand, and is each one of integers?"""
+    given = _tensors(inst)
+    return bool(given) and all(a.dtype.kind in "iu" for a in given)
+
+
+def _real(inst: Instance) -> bool:
+    """Are there no complex numbers, booleans and strings among the operands?"""
+    return all(a.dtype.kind in "fiu" for a in _tensors(inst))

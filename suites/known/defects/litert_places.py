@@ -177,6 +177,18 @@ def largest_for_infinity(g: Given) -> Outputs:
     return [Near(value, np.where(np.isfinite(due), 2.0**-125, 0), other)]
 
 
+def activation_left_out(g: Given) -> Outputs:
+    """The result without its fused activation; what is infinite may be the largest finite number of its sign, and
+    subnormals may count as 0."""
+    found = g.reevaluate(attrs={"fused_activation_function": "NONE"})
+    if found is None or found[0].value.dtype.kind != "f":
+        return None
+    due = found[0].value
+    top = np.finfo(due.dtype).max
+    near = np.where(np.isinf(due), 0.0, np.nan_to_num(_bound(found[0])) + 2.0**-125)
+    return [Near(due, near, np.where(np.isinf(due), np.copysign(top, due), due).astype(due.dtype))]
+
+
 def powers_of_finite_numbers(g: Given) -> Outputs:
     """What is infinite is the largest finite number, or a power of that on the way."""
     due = g.expected[0].value

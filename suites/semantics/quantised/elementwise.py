@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.declare import Choice, Int, semantics
+from harness.declare import Int, semantics
 from suites.semantics.quantised.fixed import (
     Array,
     Parameters,
@@ -25,7 +25,7 @@ from suites.semantics.quantised.fixed import (
     steps,
     window,
 )
-from suites.semantics.quantised.output import ACTIVATIONS, back, finish
+from suites.semantics.quantised.output import Activation, back, finish
 
 _SPEC = "TFLite 8-bit quantization specification"
 
@@ -70,7 +70,7 @@ def add(
     xq: Annotated[Quant, Parameters("x", pot=False)],
     yq: Annotated[Quant, Parameters("y", pot=False)],
     oq: Annotated[Quant, Parameters("x", scale=about("xq", "yq"), pot=False)],
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Int[Array, "*#d"]:
     """Sum of the real values, requantised."""
     return finish(_add(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
@@ -84,7 +84,7 @@ def sub(
     xq: Annotated[Quant, Parameters("x", pot=False)],
     yq: Annotated[Quant, Parameters("y", pot=False)],
     oq: Annotated[Quant, Parameters("x", scale=about("xq", "yq"), pot=False)],
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Int[Array, "*#d"]:
     """Difference of the real values, requantised."""
     return finish(_sub(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)
@@ -98,7 +98,7 @@ def mul(
     xq: Annotated[Quant, Parameters("x")],
     yq: Annotated[Quant, Parameters("y")],
     oq: Annotated[Quant, Parameters("x", scale=_product_scale)],
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Int[Array, "*#d"]:
     """Product of the real values: the integer product times one fixed-point multiplier."""
     product = centred(x, xq) * centred(y, yq)
@@ -144,7 +144,7 @@ def div(
     xq: Annotated[Quant, Parameters("x")],
     yq: Annotated[Quant, Parameters("y", zero="low")],
     oq: Annotated[Quant, Parameters("x", scale=_quotient_scale)],
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Int[Array, "*#d"]:
     """Quotient of the real values; the divisor is never 0 here (the kernel refuses it)."""
     return finish(_div(x, y, xq=xq, yq=yq, oq=oq), oq, of(x), activation)

@@ -190,6 +190,30 @@ def about(*names: str, low: float = 0.4, high: float = 2.0) -> Callable[[Draw, d
 LIMITS = {"RELU": (0.0, np.inf), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}  # real ones of fused activations
 
 
+def sign_bit(x: Array) -> Array:
+    """1 where the sign is set, else 0."""
+    return np.signbit(x).astype(np.float64)
+
+
+# fused activations that limit nothing, of real numbers; each grows or falls everywhere
+CURVES: dict[str, Callable[[Array], Array]] = {"TANH": np.tanh, "SIGN_BIT": sign_bit}
+_CURVE = 2.0**-20  # how far an implementation's tanh may be off
+
+
+def curved(r: Array, params: Mapping[str, Any]) -> Array:
+    """Unrounded steps after a fused activation that limits nothing; as they are after any other."""
+    q, curve = params.get("oq", params.get("q")), CURVES.get(params.get("activation", "NONE"))
+    if q is None or curve is None:
+        return r
+    s, z = q["scale"][0], q["zero_point"][0]
+    return curve((r - z) * s) / s + z
+
+
+def _curved_freedom(params: Mapping[str, Any]) -> float:
+    q = params.get("oq", params.get("q"))
+    return _CURVE / float(q["scale"][0]) if q is not None and params.get("activation", "NONE") == "TANH" else 0.0
+
+
 def clamped(params: Mapping[str, Any]) -> tuple[float, float, float]:
     """A fused activation's limits in unrounded steps, and the freedom that they have: limit / scale + zero_point is
     said to be computed in no particular order of f32 operations.  A limit beyond what 16 bits and
@@ -219,7 +243,10 @@ def rounding(fn: Callable[..., Array], tie: Callable[..., Any] | float = 2.0**-1
     def near(ctx: Context) -> Any:
         return tie(**ctx.inputs, **ctx.params) if callable(tie) else tie
 
-    return quantised(real=found, tie=near, clamp=lambda ctx: clamped(ctx.params))
+    def image(ctx: Context, r: Array) -> tuple[Array, float]:
+        return curved(r, ctx.params), _curved_freedom(ctx.params)
+
+    return quantised(real=found, tie=near, image=image, clamp=lambda ctx: clamped(ctx.params))
 
 
 def within(fn: Callable[..., Array], freedom: Callable[..., Any], what: str) -> Tolerance:

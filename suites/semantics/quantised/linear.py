@@ -17,7 +17,7 @@ import native_ref as native
 from harness.core.dtypes import I64, of
 from harness.declare import Choice, Int, Opaque, Tolerance, semantics
 from suites.semantics.quantised.fixed import Array, Quant, factor, rounding, window
-from suites.semantics.quantised.output import ACTIVATIONS, back
+from suites.semantics.quantised.output import Activation, back
 from suites.semantics.quantised.sums import convolved, transposed, turned
 
 _SPEC = "TFLite 8-bit quantization specification"
@@ -97,7 +97,7 @@ def conv(
     dilations: Opaque,
     padding: Choice[str, "same_upper", "valid"],
     groups: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Array:
     """Convolution of the real values, requantised.  Operands as for the plain one: [n, c, *s], [m, c // groups, *k];
     the result has its channels last."""
@@ -122,7 +122,7 @@ def conv_transpose(
     oq: Opaque,
     strides: Opaque,
     pads: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Array:
     """Transposed convolution of the real values, requantised.  pads: begins then ends cut off the full result."""
     acc = _transposed_sums(x, w, b, xq=xq, wq=wq, strides=strides, pads=pads)
@@ -143,7 +143,7 @@ def linear(
     xq: Opaque,
     wq: Opaque,
     oq: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Array:
     """x w' + b of the real values, requantised."""
     acc = _linear_sums(x, w, b, xq=xq, wq=wq)

@@ -8,8 +8,8 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.dtypes import I16, int_range, of
-from harness.declare import Axes, Choice, Draw, Flag, Int, Ints, Opaque, T, semantics
-from suites.semantics.quantised.elementwise import ACTIVATIONS, finish
+from harness.declare import Axes, Draw, Flag, Int, Ints, Opaque, T, semantics
+from suites.semantics.quantised.elementwise import Activation, finish
 from suites.semantics.quantised.fixed import (
     Array,
     Parameters,
@@ -169,7 +169,7 @@ def svdf_step(
     tq: Opaque,
     sq: Opaque,
     oq: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
     calls: Opaque = 1,
 ) -> Array:
     """The last of some calls of rank-decomposed filters with the same x, before whose first the memory holds zeros:

@@ -10,13 +10,14 @@ import native_ref as native
 from harness.core.dtypes import int_range, of
 from harness.declare import (
     Bool,
-    Choice,
     Context,
     Float,
     Int,
+    Integer,
     Opaque,
     Semantics,
     T,
+    Variadic,
     accepted,
     bounded,
     composed,
@@ -25,6 +26,7 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import ulp
 from suites.semantics.indexing.common import resolve
+from suites.semantics.movement.join import concat
 from suites.semantics.quantised.fixed import (
     Array,
     Quant,
@@ -38,7 +40,7 @@ from suites.semantics.quantised.fixed import (
     within,
     within_one_of,
 )
-from suites.semantics.quantised.output import ACTIVATIONS, finish
+from suites.semantics.quantised.output import Activation, draw_activation, finish
 from suites.semantics.resize import resize
 from suites.semantics.window import geometry
 
@@ -71,14 +73,20 @@ def avg_pool(
     kernel: Opaque,
     strides: Opaque,
     padding: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Array:
     """Mean of the steps of every window, ties away from zero; channels last."""
     r = _averages(x, q=q, kernel=kernel, strides=strides, padding=padding, activation=activation)
     return finish(r, q, of(x), activation)
 
 
-@semantics(source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
+def _largest(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: str, activation: str) -> Array:
+    g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
+    y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
+    return np.moveaxis(y[0] if isinstance(y, tuple) else y, 1, -1)
+
+
+@semantics(error=rounding(_largest), source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
 def max_pool(
     x: Int[Array, "n c *s"],
     *,
@@ -86,13 +94,29 @@ def max_pool(
     kernel: Opaque,
     strides: Opaque,
     padding: Opaque,
-    activation: Choice[str, ACTIVATIONS],
+    activation: Activation,
 ) -> Array:
     """Largest step of every window; channels last."""
-    g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
-    y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
-    y = y[0] if isinstance(y, tuple) else y
-    return finish(np.moveaxis(y, 1, -1), q, of(x), activation)
+    r = _largest(x, q=q, kernel=kernel, strides=strides, padding=padding, activation=activation)
+    return finish(r, q, of(x), activation)
+
+
+# -- parts one after another; they and the result share their parameters
+
+
+def _joined(xs: list[Array], *, q: Quant, axis: int, activation: str) -> Array:
+    return concat.fn(xs, axis=axis).astype(np.float64)
+
+
+@semantics(error=rounding(_joined), source=f"{_SPEC}, CONCATENATION: one scale and zero point; {concat.source}")
+def joined(xs: Variadic[Int[Array, "*_d"]], *, q: Opaque, axis: Integer, activation: Activation) -> Array:
+    """The parts one after another along ``axis``.  Raises RuleError as ``concat`` does."""
+    return finish(_joined(xs, q=q, axis=axis, activation=activation), q, of(xs[0]), activation)
+
+
+@joined.draw
+def _draw_joined(d: Draw) -> dict[str, Object]:
+    return {**concat.drawer(d), "activation": draw_activation(d)}
 
 
 # -- reductions
@@ -136,7 +160,7 @@ def _log_softmax(x: Array, *, xq: Quant, oq: Quant) -> Array:
     return steps(r - m - np.log(np.exp(r - m).sum(-1, keepdims=True)), oq)
 
 
-def _l2(x: Array, *, xq: Quant, oq: Quant) -> Array:
+def _l2(x: Array, *, xq: Quant, oq: Quant, activation: str = "NONE") -> Array:
     r = real(x, xq)
     return steps(r / np.maximum(np.sqrt((r * r).sum(-1, keepdims=True)), 1e-6), oq)
 
@@ -164,6 +188,8 @@ def _last_axis(scale: Object, zero: Object) -> Object:
         v = {"x": T(d.shape(1, 4, 1), d.pick(("full", "small"))), "xq": xq, "oq": out}
         if d.version.op == "SOFTMAX":
             v["beta"] = d.pick((1.0, 1.0, 0.5, 2.0))
+        if d.version.op == "L2_NORMALIZATION":
+            v["activation"] = draw_activation(d)
         return v
 
     return draw
@@ -194,9 +220,9 @@ def log_softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*
     draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
     source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle",
 )
-def l2_normalize(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
+def l2_normalize(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, activation: Activation) -> Int[Array, "*d"]:
     """x over its norm along the last axis, of the real values."""
-    return finish(_l2(x, xq=xq, oq=oq), oq, of(x))
+    return finish(_l2(x, xq=xq, oq=oq), oq, of(x), activation)
 
 
 # -- resizing

@@ -8,6 +8,7 @@ from harness.core.dtypes import I4, DType, int_range
 from harness.declare import Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import dynamic as h
 from suites.semantics.quantised.fixed import f32
+from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
 from suites.tflite.codecs import Each, Q, fused, later, nhwc, nhwc_out, ohwi
@@ -203,7 +204,7 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     out = draw_transposed(HW)(d)
     quantise(d, out, "weights", 0, True)
     if not later(d, "fused_activation") and d.bool():
-        out["fused_activation_function"] = d.pick(("RELU", "RELU6", "RELU_N1_TO_1"))
+        out["fused_activation_function"] = draw_activation(d)
     return out
 
 

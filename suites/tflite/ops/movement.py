@@ -12,13 +12,16 @@ from harness.core.errors import RuleError
 from harness.declare import Build, Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
+from suites.semantics.quantised.window import joined
 from suites.tflite import op, readings
 from suites.tflite.codecs import (
     AxesInput,
     both,
     cast_to_declared,
+    fused,
     interleaved,
     later,
+    nan_activation,
     nhwc,
     nhwc_out,
     pairs,
@@ -143,7 +146,21 @@ def _encode_sizes(v: Any, b: Build) -> None:
     b.attr("num_splits", len(v))
 
 
-both("CONCATENATION", s.concat, Checks(only={"fused_activation_function": "NONE"}), xs="values")
+op(
+    "CONCATENATION",
+    s.concat,
+    Spelling(xs="values", out=fused()),
+    Sampling(tags=("fused",)),
+    Checks(ambiguous=nan_activation(s.concat)),
+)
+op(
+    "CONCATENATION",
+    joined,
+    domain="quantised",
+    xs="values",
+    q=Fn(lambda call: call.outs[0]["quant"]),
+    activation="fused_activation_function",
+)
 both(
     "PACK",
     s.stack,

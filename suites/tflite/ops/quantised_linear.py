@@ -8,9 +8,10 @@ from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
+from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, later, nhwc, ohwi
+from suites.tflite.codecs import Each, OutQ, Q, later, nhwc, ohwi
 from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
 from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 
@@ -69,7 +70,7 @@ class Filters:
 
 
 def _activation(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
-    out["fused_activation_function"] = d.pick(("NONE", "NONE", *ACTIVATIONS))
+    out["fused_activation_function"] = draw_activation(d)
     return out
 
 

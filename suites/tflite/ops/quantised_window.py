@@ -11,9 +11,10 @@ from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, under
 from suites.semantics import resize as r
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
+from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import ACTIVATIONS, Each, OutQ, Q, both, later, nhwc
+from suites.tflite.codecs import Each, OutQ, Q, both, later, nhwc
 from suites.tflite.ops.conv import HW, PADDING
 
 # -- pools
@@ -32,7 +33,7 @@ def _draw_pool(d: Draw) -> dict[str, Any]:
         "stride_h": w.strides[0],
         "stride_w": w.strides[1],
         "padding": PADDING.table[w.padding],
-        "fused_activation_function": d.pick(("NONE", "NONE", *ACTIVATIONS)),
+        "fused_activation_function": draw_activation(d),
     }
 
 
@@ -100,11 +101,11 @@ op("LOG_SOFTMAX", q.log_softmax, domain="quantised", x="input", xq=Q("input"), o
 op(
     "L2_NORMALIZATION",
     q.l2_normalize,
-    Checks(only={"fused_activation_function": "NONE"}),
     domain="quantised",
     x="input",
     xq=Q("input"),
     oq=OutQ("input"),
+    activation="fused_activation_function",
 )
 
 # -- resizing
