@@ -89,8 +89,7 @@ class TfLite(Dialect):
 
     def declared(self, entry: Entry) -> None:
         """Of the fused activations, the quantised recurrent operators compute those alone that limit their result."""
-        recurrent = entry.op == "SVDF" or entry.op.endswith(("RNN", "LSTM"))
-        if recurrent and entry.domain == "quantised":
+        if edges.recurrent(entry.op) and entry.domain == "quantised":
             entry.checks = replace(entry.checks, only={"fused_activation_function": _LIMITS, **entry.checks.only})
         if entry.op in _BROADCAST:
             stated = dict.fromkeys(_OPERANDS, partial(_of_one_shape_beyond, _BROADCAST[entry.op]))
@@ -160,7 +159,7 @@ class TfLite(Dialect):
             quantisation.share(version, d, inst)
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):
             _stride_far(d, inst)
-        if version.schema.domain != "hybrid":  # whose activations are quantised: no text says what NaN becomes
+        if version.schema.domain != "hybrid" or not edges.recurrent(version.op):
             ends.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):

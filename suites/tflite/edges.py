@@ -57,10 +57,16 @@ KEEPS: dict[str, tuple[str, ...]] = {
 }
 
 
+def recurrent(op: str) -> bool:
+    """Is the operator one with a state?"""
+    return op == "SVDF" or op.endswith(("RNN", "LSTM"))
+
+
 def keeps(version: OpVersion) -> tuple[str, ...]:
     """What is kept of an op version."""
     later = tuple(version.schema.extra["later"])  # options that only later versions of the operator have
-    hybrid = ("data:*",) if version.schema.domain == "hybrid" else ()  # no text says what quantising NaN gives
+    # no text says what quantising NaN gives to the steps after it
+    hybrid = ("data:*",) if version.schema.domain == "hybrid" and recurrent(version.op) else ()
     # TF Div: "division by zero" of integers is an error
     divisor = ("data:rhs",) if version.op == "DIV" and version.schema.domain == "quantised" else ()
     return (*_TYPES, *later, *hybrid, *divisor, *KEEPS.get(version.op, ()))

@@ -10,6 +10,7 @@ import numpy as np
 from harness.cases.given import Given
 from harness.core.instance import Arg
 from harness.ledger.defect_models import Near, Such
+from suites.semantics.quantised.fixed import LIMITS
 from suites.tflite import sparsity
 
 Outputs = list[Any] | None
@@ -151,10 +152,10 @@ def nan_of_large_operands(g: Given) -> Outputs:
     return [Near(due, _bound(g.expected[0]), np.where(np.abs(x) > 1e20, np.nan, due).astype(due.dtype))]
 
 
-def mean_without_nan(g: Given) -> Outputs:
+def nan_to_the_lower_limit(g: Given) -> Outputs:
     """What is NaN becomes the lower limit of the activation."""
     due = g.expected[0].value
-    low = {"RELU": 0.0, "RELU6": 0.0, "RELU_N1_TO_1": -1.0}.get(g.attr("fused_activation_function", "NONE"), -np.inf)
+    low, _ = LIMITS.get(g.attr("fused_activation_function", "NONE"), (-np.inf, np.inf))
     nan = np.isnan(due.astype(np.float64))
     return [Near(np.where(nan, low, due).astype(due.dtype), np.where(nan, 0, np.nan_to_num(_bound(g.expected[0]))))]
 
@@ -189,6 +190,60 @@ def activation_left_out(g: Given) -> Outputs:
     return [Near(due, near, np.where(np.isinf(due), np.copysign(top, due), due).astype(due.dtype))]
 
 
+def nan_to_the_lowest(g: Given) -> Outputs:
+    """What is NaN becomes the lowest number."""
+    due = g.expected[0].value
+    nan = np.isnan(due)
+    return [Near(np.where(nan, np.finfo(due.dtype).min, due), np.where(nan, 0, np.nan_to_num(_bound(g.expected[0]))))]
+
+
+def one_scale_for_the_first_channel(g: Given) -> Outputs:
+    """Only the first channel has its scale.  There, too, NaN and infinities are ends of the type or of the activation,
+    which is all that a range beyond the type gives."""
+    (e,) = g.expected
+    due, top, x = e.value, float(np.finfo(np.float32).max), g["input"].astype(np.float64)
+    bound, first = _bound(e), np.zeros(due.shape, bool)
+    first[..., :1] = True
+    ranged = x.max(initial=0.0) - x.min(initial=0.0) > top
+    low, high = LIMITS.get(g.attr("fused_activation_function", "NONE"), (-np.inf, np.inf))
+
+    def ok(a: np.ndarray) -> bool:
+        if a.shape != due.shape or a.dtype != due.dtype:
+            return False
+        with np.errstate(all="ignore"):
+            close = (np.abs(a - due) <= bound) | (a == due) | (np.isnan(a) & np.isnan(due))
+            ends = (np.abs(a) >= top) | (a == low) | (a == high)
+            end = ends & (ranged | ~np.isfinite(due)) | np.isnan(a) & ranged
+        return bool((close | end | ~first).all())
+
+    return [Such(ok, np.where(first, due, due + 1).astype(due.dtype))]
+
+
+def dynamic_range_overflows(g: Given) -> Outputs:
+    """Sums of steps times the step of the activations, before the scale of the weights: what is beyond the highest
+    number there is infinite.  Where the range of the activations is beyond it itself, no result is a number.  What is
+    NaN may be minus infinity."""
+    (e,) = g.expected
+    x, w = (next(n for n in names if n in g.inst.args) for names in (("input", "x"), ("filter", "weights", "y")))
+    due, top = np.asarray(e.wide, np.float64), float(np.finfo(np.float32).max)
+    bound = np.nan_to_num(_bound(e), posinf=np.inf)
+    scale = min(1.0, *g.inst.tensor(w).quantised["scale"])
+    ranged = g[x].max(initial=0.0).astype(np.float64) - g[x].min(initial=0.0) > top
+    over = ranged | (np.abs(due) + bound > top * scale)
+
+    def ok(a: np.ndarray) -> bool:
+        if a.shape != due.shape or a.dtype != e.value.dtype:
+            return False
+        with np.errstate(all="ignore"):
+            close = (np.abs(a - due) <= bound) | (a == e.value) | (np.isnan(due) & (np.isnan(a) | (a == -np.inf)))
+        lost = (
+            ~np.isfinite(a) if ranged else np.isinf(a) & ((np.abs(due) <= bound) | (np.signbit(a) == np.signbit(due)))
+        )
+        return bool((close | (over & lost)).all())
+
+    return [Such(ok, np.where(over, -np.inf, e.value).astype(e.value.dtype))]
+
+
 def powers_of_finite_numbers(g: Given) -> Outputs:
     """What is infinite is the largest finite number, or a power of that on the way."""
     due = g.expected[0].value
@@ -201,20 +256,24 @@ _MANY = 64
 
 def scale_of_another_row(g: Given) -> Outputs:
     """A row with the scale and zero point of another row, or of what lies behind them: a multiple of the right row and
-    multiples of the sums of the columns of matrices of y, whatever the factors."""
+    multiples of the sums of the columns of matrices of y, whatever the factors.  The scale of a huge row may carry
+    another row beyond the highest number: then nothing is known of that row."""
     (e,) = g.expected
     due = np.asarray(e.wide, np.float64)
     y = np.swapaxes(g["y"], -1, -2) if g.attr("adj_y", False) else g["y"]
     sums = y.astype(np.float64).sum(-2).reshape(-1, due.shape[-1])
     bound = _bound(e)
+    huge = np.abs(g["x"]).max(initial=0.0) > 1e30
 
     def fitted(a: np.ndarray) -> bool:
-        if a.shape != due.shape or a.dtype != e.value.dtype or not np.isfinite(a).all():
+        if a.shape != due.shape or a.dtype != e.value.dtype or not (huge or np.isfinite(a).all()):
             return False
         if len(sums) > max(_MANY, due.shape[-1]):  # more sums than a row has elements: any row is made of them
             return True
         for at in np.ndindex(*due.shape[:-1]):
             basis, row = np.stack([due[at], *sums], 1), a[at].astype(np.float64)
+            if not np.isfinite(row).all():
+                continue
             fit = 1e-12 * np.abs(row).max(initial=0.0)  # the error of the fit itself, also where 0 is due
             room = 4 * bound[at] + 1e-6 * np.abs(row) + fit
             weight = 1 / np.where((room > 0) & np.isfinite(room), room, 1.0)  # the error of one element moves no other

@@ -12,6 +12,7 @@ quantization specification for the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any as Object
 
 import numpy as np
 
@@ -19,6 +20,7 @@ import native_ref as native
 from harness.core.dtypes import smallest_normal
 from harness.declare import Context, Float, Int, Opaque, composed, semantics
 from harness.tolerance import gamma
+from harness.tolerance.underspecified import Underspecified, underspecified
 from suites.semantics.quantised.fixed import Array, Quant, real
 from suites.semantics.quantised.sums import convolved, transposed, turned
 
@@ -30,11 +32,12 @@ def step(low: Array | float, high: Array | float, asymmetric: bool | str | None)
 
     Symmetric: steps of max|x| / 127.  Asymmetric: steps of the range, zero included, / 255 (a rounded zero point moves
     the ends by half a step at most, so clamping there costs no more).  None, where the operator has no option for it:
-    the former, which is never below the latter.  2**-12 of it more for scale and division in f32.
+    the former, which is never below the latter.  2**-12 of it more for scale and division in f32, of which the scale
+    is no normal number, and may count as 0, where all are below 2**-119.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     e = 0.5 * ((high - low) / 255 if asymmetric else np.maximum(-low, high) / 127)
-    return e * (1 + 2.0**-12)
+    return e * (1 + 2.0**-12) + np.where(e > 0, 2.0**-119, 0.0)
 
 
 def step_of(x: Array, asymmetric: bool | str | None) -> float:
@@ -76,6 +79,22 @@ def _over_channels(b: Array | None, rank: int) -> Array | None:
     return None if b is None else b.astype(np.float64).reshape(-1, *(1,) * (rank - 2))
 
 
+RANGE = "activations that hold NaN or infinity have no range to be quantised by"
+
+
+def _ranges(name: str) -> Callable[[dict[str, Object], dict[str, Object]], Underspecified | None]:
+    """Activations that are not finite: an implementation that quantises them may give anything, one that does not the
+    product.  The range may be that of the whole tensor."""
+
+    def reason(tensors: dict[str, Object], params: dict[str, Object]) -> Underspecified | None:
+        if np.isfinite(tensors["x"]).all():
+            return None
+        result = globals()[name].fn(**tensors, **params)
+        return underspecified(RANGE, np.ones(result.shape, bool))
+
+    return reason
+
+
 # -- rows
 
 
@@ -87,7 +106,11 @@ def _linear_bound(ctx: Context) -> Array:
     )
 
 
-@semantics(error=composed(_linear_bound), source=f"{_SPEC}, FULLY_CONNECTED")
+@semantics(
+    error=composed(_linear_bound),
+    ambiguous=_ranges("linear"),
+    source=f"{_SPEC}, FULLY_CONNECTED",
+)
 def linear(
     x: Float[Array, "*d i"], w: Int[Array, "o i"], b: Float[Array, "o"] | None = None, *, wq: Opaque, asymmetric: Opaque
 ) -> Array:
@@ -104,7 +127,11 @@ def _matmul_bound(ctx: Context) -> Array:
     return moved(ctx, lambda a, w: a @ w, x, y, None, x.shape[-1], p["asymmetric"])
 
 
-@semantics(error=composed(_matmul_bound), source=f"{_SPEC}; TFLite BATCH_MATMUL")
+@semantics(
+    error=composed(_matmul_bound),
+    ambiguous=_ranges("matmul"),
+    source=f"{_SPEC}; TFLite BATCH_MATMUL",
+)
 def matmul(
     x: Float[Array, "*d"],
     y: Int[Array, "*e"],
@@ -131,7 +158,11 @@ def _conv_bound(ctx: Context) -> Array:
     return moved(ctx, product, x, w, _over_channels(ctx.inputs["b"], x.ndim), float(np.prod(w.shape[1:])), None)
 
 
-@semantics(error=composed(_conv_bound), source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D")
+@semantics(
+    error=composed(_conv_bound),
+    ambiguous=_ranges("conv"),
+    source=f"{_SPEC}, CONV_2D, DEPTHWISE_CONV_2D",
+)
 def conv(
     x: Float[Array, "n c *s"],
     w: Int[Array, "m g *k"],
@@ -163,7 +194,11 @@ def _transposed_bound(ctx: Context) -> Array:
     )
 
 
-@semantics(error=composed(_transposed_bound), source=f"{_SPEC}, TRANSPOSE_CONV")
+@semantics(
+    error=composed(_transposed_bound),
+    ambiguous=_ranges("conv_transpose"),
+    source=f"{_SPEC}, TRANSPOSE_CONV",
+)
 def conv_transpose(
     x: Float[Array, "n c *s"],
     w: Int[Array, "c m *k"],

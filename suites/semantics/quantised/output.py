@@ -8,7 +8,8 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import DType, int_range
-from harness.declare import Choice, Draw
+from harness.declare import Draw
+from harness.declare.params import Choice
 from suites.semantics.quantised.fixed import CURVES, LIMITS, Array, Quant, away, curved, saturate
 
 # those that limit nothing come seldom: kernels know little of them

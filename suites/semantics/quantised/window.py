@@ -116,7 +116,7 @@ def joined(xs: Variadic[Int[Array, "*_d"]], *, q: Opaque, axis: Integer, activat
 
 @joined.draw
 def _draw_joined(d: Draw) -> dict[str, Object]:
-    return {**concat.drawer(d), "activation": draw_activation(d)}
+    return {**concat.derive(d), "activation": draw_activation(d)}
 
 
 # -- reductions

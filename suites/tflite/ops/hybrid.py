@@ -11,7 +11,7 @@ from suites.semantics.quantised.fixed import f32
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, Q, fused, later, nhwc, nhwc_out, ohwi
+from suites.tflite.codecs import Each, Q, fused, later, nan_activation, nhwc, nhwc_out, ohwi
 from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_depthwise, draw_transposed, transposed_pads
 from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 from suites.tflite.ops.linear import draw_rows as draw_float_rows
@@ -101,7 +101,7 @@ op(
     h.linear,
     Spelling(x=Rows(), w="filter", b="bias", wq=Q("filter"), asymmetric=_OPTION, out=fused()),
     Sampling(_draw_rows, tags=("fused",)),
-    Checks(only=PLAIN_WEIGHTS),
+    Checks(only=PLAIN_WEIGHTS, ambiguous=nan_activation(h.linear)),
     domain="hybrid",
 )
 
@@ -185,6 +185,7 @@ op(
     h.conv,
     *_CONV,
     Sampling(_draw_conv),
+    Checks(ambiguous=nan_activation(h.conv)),
     domain="hybrid",
     w=ohwi("filter"),
     groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])),
@@ -194,6 +195,7 @@ op(
     h.conv,
     *_CONV,
     Sampling(_draw_depthwise),
+    Checks(ambiguous=nan_activation(h.conv)),
     domain="hybrid",
     w=_Depthwise(),
     groups=Fn(lambda call: call.inputs["input"].shape[-1]),
@@ -221,5 +223,6 @@ op(
         out=fused(nhwc_out),
     ),
     Sampling(_draw_transposed),
+    Checks(ambiguous=nan_activation(h.conv_transpose)),
     domain="hybrid",
 )

@@ -16,6 +16,7 @@ from suites.semantics.quantised.window import joined
 from suites.tflite import op, readings
 from suites.tflite.codecs import (
     AxesInput,
+    OutQ,
     both,
     cast_to_declared,
     fused,
@@ -158,7 +159,7 @@ op(
     joined,
     domain="quantised",
     xs="values",
-    q=Fn(lambda call: call.outs[0]["quant"]),
+    q=OutQ("values"),
     activation="fused_activation_function",
 )
 both(
