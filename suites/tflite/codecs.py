@@ -222,7 +222,7 @@ def activate(call: Call, results: list[Any]) -> list[Any]:
     if name == "TANH" and y.dtype.kind in "iu":
         raise RuleError("activation-of-reals", "TANH of integers, expected floats")
     if name in CURVES:
-        return [np.where(y != y, y, CURVES[name](y)).astype(y.dtype), *results[1:]]
+        return [np.where(y != y, y, CURVES[name](y.astype(np.float64))).astype(y.dtype), *results[1:]]
     lo, hi = _LIMITS[name]
     if y.dtype.kind in "iu":
         info = np.iinfo(y.dtype)

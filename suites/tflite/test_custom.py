@@ -40,7 +40,11 @@ def padding(out: Any, n: int, k: int, stride: Any) -> Any:
     return max(0, ((out - 1) * stride + k - n) // 2)
 
 
-def clamp(a: Any, x: Any) -> Any:
+def activated(a: Any, x: Any) -> Any:
+    if a == "TANH":
+        return np.float32(np.tanh(np.float64(x)))
+    if a == "SIGN_BIT":
+        return float(np.signbit(x))
     low, high = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}[a]
     return min(max(x, low), high)
 
@@ -64,7 +68,7 @@ def test_pooling_names_the_first_maximum_row_after_row() -> None:
                     row, column = i * sh - top + r, j * sw - left + q
                     if 0 <= row < h and 0 <= column < w and x[b, row, column, d] > most:
                         most, place = x[b, row, column, d], r * fw + q
-            assert y.value[b, i, j, d] == clamp(a.get("fused_activation_function", "NONE"), most)
+            assert y.value[b, i, j, d] == activated(a.get("fused_activation_function", "NONE"), most)
             assert at.value[b, i, j, d] == np.float32(place) + np.float32(0.1)
             seen += 1
     assert seen > 1000

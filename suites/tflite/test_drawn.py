@@ -16,16 +16,9 @@ from suites.tflite import dialect
 DRAWS = 400
 GROUPS = sorted({(v.op, v.schema.domain) for v in dialect.versions.values()})
 _LSTM = "layer normalisation, projection, 16-bit cells: see quantised_recurrent.py"
-_REFUSED = "nothing says what it means for this operator, and no kernel of it has the value"
 # (operator, form, what) -> why no instance shows it; patterns
 UNDRAWN = {
-    ("*", "*", "fused_activation_function=SIGN_BIT"): _REFUSED,
-    ("[!BLRSU]*", "*", "fused_activation_function=TANH"): _REFUSED,
-    ("SUB", "*", "fused_activation_function=TANH"): _REFUSED,
-    ("L2_POOL_2D", "*", "fused_activation_function=TANH"): _REFUSED,
-    ("SVDF", "quantised", "fused_activation_function=TANH"): "not a limit in steps: no quantised form of it",
-    ("CONCATENATION", "*", "fused_activation_function=*"): _REFUSED,
-    ("L2_NORMALIZATION", "*", "fused_activation_function=*"): _REFUSED,
+    ("SVDF", "quantised", "fused_activation_function=[ST]*"): "not a limit in steps: no quantised form of it",
     ("BASIC_LSTM", "*", "fused_activation_function=*"): "the basic cell has tanh alone",
     ("BASIC_LSTM", "*", "kernel_type=FULL"): "the full kernel is LSTM",
     ("LSTM", "*", "kernel_type=BASIC"): "the basic kernel is BASIC_LSTM",

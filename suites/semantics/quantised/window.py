@@ -86,7 +86,7 @@ def _largest(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: st
     return np.moveaxis(y[0] if isinstance(y, tuple) else y, 1, -1)
 
 
-@semantics(error=rounding(_largest), source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
+@semantics(error=rounding(_largest, 0.0), source=f"{_SPEC}, MAX_POOL_2D: one scale and zero point")
 def max_pool(
     x: Int[Array, "n c *s"],
     *,
@@ -108,7 +108,7 @@ def _joined(xs: list[Array], *, q: Quant, axis: int, activation: str) -> Array:
     return concat.fn(xs, axis=axis).astype(np.float64)
 
 
-@semantics(error=rounding(_joined), source=f"{_SPEC}, CONCATENATION: one scale and zero point; {concat.source}")
+@semantics(error=rounding(_joined, 0.0), source=f"{_SPEC}, CONCATENATION: one scale and zero point; {concat.source}")
 def joined(xs: Variadic[Int[Array, "*_d"]], *, q: Opaque, axis: Integer, activation: Activation) -> Array:
     """The parts one after another along ``axis``.  Raises RuleError as ``concat`` does."""
     return finish(_joined(xs, q=q, axis=axis, activation=activation), q, of(xs[0]), activation)
