@@ -53,6 +53,8 @@ class Dialect:
     """Lowest rank of its tensors."""
     max_rank: int = 6
     """Highest rank of its tensors; ``rank_limit`` may say another one of an op."""
+    states_ranks: bool = False
+    """Does the format state ``rank_limit``?"""
     limits_results: bool = False
     """Does ``rank_limit`` hold for results as well?"""
     allow_empty: bool = True
@@ -295,11 +297,9 @@ class Dialect:
         outs = inst.attrs.get("@outputs")
         if outs is not None:
             outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
-        run = None
-        for x in inst.attrs.values():
-            if type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph):
-                run = self.runner(inst.opset, arrays)
-                break
+        attrs = inst.attrs.values()
+        blocks = any(type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph) for x in attrs)
+        run = self.runner(inst.opset, arrays) if blocks else None
         return Call(
             version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run, inst.args
         )

@@ -92,7 +92,7 @@ class Facts:
         booleans = self.version.dialect.has_booleans
         out = []
         for a in self.schema.attrs.values():
-            if a.name in _IDLE:
+            if a.name in _IDLE or a.name in self.later:
                 continue
             p = told.get(a.name) or _of_type(a, self.schema, booleans)
             if p is not None:
@@ -159,6 +159,9 @@ class Facts:
         """Inputs that take plain tensors and hold no parameter."""
         annotated = self._annotated if self.version.meaning is not None else {}
         params = {p.name for p in self.parameters}
+        most = MOST_RANK
+        if self.version.dialect.states_ranks:
+            most = min(most, self.version.dialect.rank_limit(self.version))
         out = []
         for s in self.schema.inputs:
             dtypes = self.schema.dtypes(s.element)
@@ -177,8 +180,13 @@ class Facts:
                 low = sum(not t.many for t in tokens)
                 high = MOST_RANK if any(t.many for t in tokens) else low
                 shared = next((t.name for t in tokens if t.many and t.broadcast), None)
-            out.append(Operand(s.name, s, low, high, shared, dtypes))
+            out.append(Operand(s.name, s, low, max(low, min(high, most)), shared, dtypes))
         return tuple(out)
+
+    @cached_property
+    def later(self) -> frozenset[str]:
+        """Attributes of the operator's table that only later versions know."""
+        return frozenset(self.schema.extra.get("later", ()))
 
     @cached_property
     def states(self) -> frozenset[str]:

@@ -73,6 +73,7 @@ class TfLite(Dialect):
     opsets = (1,)
     extension = ".tflite"
     max_rank = 8
+    states_ranks = True
     const_chance = 4
     declares_outputs = True
     shares_tensors = True
