@@ -62,7 +62,8 @@ class Geometry:
 def geometry(
     s: Sequence[int], k: Sequence[int], strides: Any, dilations: Any, pads: Any, mode: str, ceil: bool = False
 ) -> Geometry:
-    """Defaults filled in, padding resolved, output extents.  ceil rounds the extents up.
+    """Defaults filled in, padding resolved, output extents.  ceil rounds the extents up.  With SAME, of nothing comes
+    nothing: ceil(0 / stride).
 
     Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits", and
     Unsupported for a window above ``LARGEST``.
@@ -81,7 +82,7 @@ def geometry(
         raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(k)}")
     p = resolve_pads(mode, s, k, strides, dilations, pads)
     room = [s[i] + p[i] + p[n + i] - dilations[i] * (k[i] - 1) - 1 for i in range(n)]
-    if any(r < 0 for r in room):
+    if any(r < 0 and not (mode.startswith("same") and s[i] == 0) for i, r in enumerate(room)):
         raise RuleError("window-fits", f"kernel {list(k)} dilated {list(dilations)} over {list(s)} padded {list(p)}")
     sizes = tuple((-(-r // t) if ceil else r // t) + 1 for r, t in zip(room, strides))
     return Geometry(strides, dilations, p, sizes)

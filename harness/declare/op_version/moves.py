@@ -114,10 +114,18 @@ def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return changed(inst, {(s, j): _reshaped(x, other(x.shape)) for s, j, x in some})
 
 
+def _said(version: Any) -> dict[str, Any]:
+    """Attribute or operand -> the parameter of the meaning that it spells, or of which it spells one element."""
+    params = version.meaning.params if version.meaning is not None else {}
+    spelt = (
+        (params[n], getattr(c, "names", None) or (getattr(c, "name", n),)) for n, c in version.param_codecs.items()
+    )
+    return {name: p for p, names in spelt for name in names}
+
+
 def _least(version: Any, name: str) -> int | None:
     """The lowest value that the annotation of a parameter admits; None where it admits any."""
-    params = version.meaning.params if version.meaning is not None else {}
-    p = next((params[n] for n, c in version.param_codecs.items() if getattr(c, "name", n) == name), None)
+    p = _said(version).get(name)
     if isinstance(p, (Each, Integer)):
         return None if p.lo < 0 else p.lo
     return 1 if isinstance(p, Divisor) else 0 if isinstance(p, Pads) else None
@@ -125,10 +133,7 @@ def _least(version: Any, name: str) -> int | None:
 
 def _one_an_axis(version: Any, name: str) -> bool:
     """Is a parameter a list with an element, or two, for each axis?"""
-    params = version.meaning.params if version.meaning is not None else {}
-    return any(
-        isinstance(params[n], (Each, Pads)) for n, c in version.param_codecs.items() if getattr(c, "name", n) == name
-    )
+    return isinstance(_said(version).get(name), (Each, Pads))
 
 
 def _axis(d: Draw, version: Any, rank: int) -> int:
@@ -167,8 +172,7 @@ def _numbers(version: Any) -> list[Attr]:
     are known to be."""
     known: list[Attr] | None = version.__dict__.get("_numbers")
     if known is None:
-        params = version.meaning.params if version.meaning is not None else {}
-        said = {getattr(c, "name", n): params[n] for n, c in version.param_codecs.items()}
+        said = _said(version)
         known = [
             a
             for a in version.schema.attrs.values()

@@ -179,15 +179,15 @@ def largest_for_infinity(g: Given) -> Outputs:
 
 
 def activation_left_out(g: Given) -> Outputs:
-    """The result without its fused activation; what is infinite may be the largest finite number of its sign, and
-    subnormals may count as 0."""
+    """The result without its fused activation.  Of what is not finite before it nothing is known, and subnormals may
+    count as 0."""
     found = g.reevaluate(attrs={"fused_activation_function": "NONE"})
     if found is None or found[0].value.dtype.kind != "f":
         return None
     due = found[0].value
-    top = np.finfo(due.dtype).max
-    near = np.where(np.isinf(due), 0.0, np.nan_to_num(_bound(found[0])) + 2.0**-125)
-    return [Near(due, near, np.where(np.isinf(due), np.copysign(top, due), due).astype(due.dtype))]
+    lost = ~np.isfinite(due)
+    near = np.where(lost, np.inf, np.nan_to_num(_bound(found[0])) + 2.0**-125)
+    return [Near(np.where(lost, 0, due).astype(due.dtype), near)]
 
 
 def nan_to_the_lowest(g: Given) -> Outputs:
@@ -221,12 +221,13 @@ def one_scale_for_the_first_channel(g: Given) -> Outputs:
 
 def dynamic_range_overflows(g: Given) -> Outputs:
     """Sums of steps times the step of the activations, before the scale of the weights: what is beyond the highest
-    number there is infinite.  Where the range of the activations is beyond it itself, no result is a number.  What is
-    NaN may be minus infinity."""
+    number there is infinite, or an end of the type or of the activation.  Where their range is beyond it, no result is
+    a number.  What is NaN may be minus infinity."""
     (e,) = g.expected
     x, w = (next(n for n in names if n in g.inst.args) for names in (("input", "x"), ("filter", "weights", "y")))
     due, top = np.asarray(e.wide, np.float64), float(np.finfo(np.float32).max)
-    bound = np.nan_to_num(_bound(e), posinf=np.inf)
+    bound = np.nan_to_num(_bound(e), posinf=np.inf) + 2.0**-125  # subnormals may count as 0
+    low, high = LIMITS.get(g.attr("fused_activation_function", "NONE"), (-np.inf, np.inf))
     scale = min(1.0, *g.inst.tensor(w).quantised["scale"])
     ranged = g[x].max(initial=0.0).astype(np.float64) - g[x].min(initial=0.0) > top
     over = ranged | (np.abs(due) + bound > top * scale)
@@ -236,9 +237,9 @@ def dynamic_range_overflows(g: Given) -> Outputs:
             return False
         with np.errstate(all="ignore"):
             close = (np.abs(a - due) <= bound) | (a == e.value) | (np.isnan(due) & (np.isnan(a) | (a == -np.inf)))
-        lost = (
-            ~np.isfinite(a) if ranged else np.isinf(a) & ((np.abs(due) <= bound) | (np.signbit(a) == np.signbit(due)))
-        )
+        ends = (np.abs(a) >= top) | (a == low) | (a == high)
+        same = (np.abs(due) <= bound) | (np.signbit(a) == np.signbit(due))
+        lost = ends | np.isnan(a) if ranged else ends & same
         return bool((close | (over & lost)).all())
 
     return [Such(ok, np.where(over, -np.inf, e.value).astype(e.value.dtype))]

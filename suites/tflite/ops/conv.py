@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import conv as s
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, fused, later, nan_activation, nhwc, nhwc_out, ohwi
+from suites.tflite.codecs import Each, fused, later, nan_activation, nhwc, nhwc_out
 
 PADDING = Map("padding", {"same_upper": "SAME", "valid": "VALID"})
 HW, DHW = ("h", "w"), ("d", "h", "w")
+
+
+def _not_empty(w: Any) -> Any:
+    """Channels second.  Raises RuleError "filter-not-empty" (TensorFlow Conv2D: no dimension of the filter is 0)."""
+    if w.size == 0:
+        raise RuleError("filter-not-empty", f"a filter of shape {list(w.shape)}")
+    return np.moveaxis(w, -1, 1)
+
+
+FILTER = Slotted("filter", _not_empty, lambda s: (s[0], *s[2:], s[1]))
+
+
+def _empty_filter(d: Draw) -> dict[str, Any]:
+    shape = [d.int(1, 3), 2, 2, 2]
+    shape[d.int(0, 3)] = 0
+    return {"input": T((1, 3, 3, shape[3])), "filter": T(tuple(shape)), "stride_h": 1, "stride_w": 1}
 
 
 def _groups() -> Fn:
@@ -23,7 +41,7 @@ def _groups() -> Fn:
 _CONV2D = (
     Spelling(
         x=nhwc("input"),
-        w=ohwi("filter"),
+        w=FILTER,
         b="bias",
         strides=Each("stride_{}", HW),
         dilations=Each("dilation_{}_factor", HW),
@@ -33,7 +51,8 @@ _CONV2D = (
     Sampling(ranks=(4, 4), tags=("fused", "bias")),
     Checks(ambiguous=nan_activation(s.conv)),
 )
-op("CONV_2D", s.conv, *_CONV2D, Spelling(fixed={"pads": None, "groups": 1}), until=5)
+_NO_FILTER = Checks(breaks={"filter-not-empty": _empty_filter})
+op("CONV_2D", s.conv, *_CONV2D, Spelling(fixed={"pads": None, "groups": 1}), _NO_FILTER, until=5)
 
 
 def _uneven_channels(d: Draw) -> dict[str, Any]:
@@ -48,7 +67,7 @@ op(
     s.conv,
     *_CONV2D,
     Spelling(groups=_groups(), fixed={"pads": None}),
-    Checks(breaks={"channels-agree": _uneven_channels}),
+    Checks(breaks={"channels-agree": _uneven_channels, "filter-not-empty": _empty_filter}),
     since=6,
 )
 

@@ -11,8 +11,17 @@ from suites.semantics.quantised.fixed import f32
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, Q, fused, later, nan_activation, nhwc, nhwc_out, ohwi
-from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_depthwise, draw_transposed, transposed_pads
+from suites.tflite.codecs import Each, Q, fused, later, nan_activation, nhwc, nhwc_out
+from suites.tflite.ops.conv import (
+    FILTER,
+    HW,
+    PADDING,
+    _Depthwise,
+    _Turned,
+    draw_depthwise,
+    draw_transposed,
+    transposed_pads,
+)
 from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 from suites.tflite.ops.linear import draw_rows as draw_float_rows
 from suites.tflite.ops.sparse import draw_sparse
@@ -187,7 +196,7 @@ op(
     Sampling(_draw_conv),
     Checks(ambiguous=nan_activation(h.conv)),
     domain="hybrid",
-    w=ohwi("filter"),
+    w=FILTER,
     groups=Fn(lambda call: call.inputs["input"].shape[-1] // max(1, call.inputs["filter"].shape[-1])),
 )
 op(

@@ -11,8 +11,8 @@ from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, OutQ, Q, later, nhwc, ohwi
-from suites.tflite.ops.conv import HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
+from suites.tflite.codecs import Each, OutQ, Q, later, nhwc
+from suites.tflite.ops.conv import FILTER, HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
 from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
 
 
@@ -140,7 +140,7 @@ op(
     *_CONV,
     Sampling(_draw_conv),
     domain="quantised",
-    w=ohwi("filter"),
+    w=FILTER,
     groups=Fn(lambda call: call.inputs["input"].shape[-1] // call.inputs["filter"].shape[-1]),
 )
 op(
