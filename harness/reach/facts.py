@@ -125,7 +125,7 @@ class Facts:
                 if t.name is not None and t.many:
                     slot_of_dim.setdefault(t.name, slot)
         tensors = self._annotated.keys()
-        known = {*self.schema.attrs, *(s.name for s in self.schema.inputs)} - tensors
+        known = {*self.schema.attrs, *(s.name for s in self.inputs)} - tensors
         out: dict[str, Parameter] = {}
         for param, codec in self.version.param_codecs.items():
             p = m.params[param]
@@ -148,7 +148,7 @@ class Facts:
                     options = p.options
                 out[name] = Parameter(name, kind, None, of, options)
         if self.version.meaning is not None:  # inputs that no tensor of the meaning is read from
-            for s in self.schema.inputs:
+            for s in self.inputs:
                 taken = s.name in tensors or s.name in out or s.container is not None or s.variadic
                 if not taken and all(d.kind in "iu" for d in self.schema.dtypes(s.element)):
                     out[s.name] = Parameter(s.name, _kind_of_name(s.name, False), None)
@@ -163,7 +163,7 @@ class Facts:
         if self.version.dialect.states_ranks:
             most = min(most, self.version.dialect.rank_limit(self.version))
         out = []
-        for s in self.schema.inputs:
+        for s in self.inputs:
             dtypes = self.schema.dtypes(s.element)
             if s.container is not None or s.name in params or not dtypes:
                 continue
@@ -185,8 +185,13 @@ class Facts:
 
     @cached_property
     def later(self) -> frozenset[str]:
-        """Attributes of the operator's table that only later versions know."""
+        """Attributes and inputs of the operator that only later versions know."""
         return frozenset(self.schema.extra.get("later", ()))
+
+    @cached_property
+    def inputs(self) -> tuple[Slot, ...]:
+        """The inputs that the op version knows."""
+        return tuple(s for s in self.schema.inputs if s.name not in self.later)
 
     @cached_property
     def states(self) -> frozenset[str]:

@@ -35,7 +35,7 @@ def _type_names(f: Facts) -> list[tuple[str, tuple[str, ...]]]:
 
 def dtypes_met(f: Facts, x: Filled) -> Iterator[str]:
     found: dict[str, str] = {}
-    for s in f.schema.inputs:
+    for s in f.inputs:
         for a in x.args.get(s.name, ()):
             while a.items:
                 a = a.items[0]
@@ -48,7 +48,7 @@ def dtypes_met(f: Facts, x: Filled) -> Iterator[str]:
 
 def optionals(f: Facts) -> list[str]:
     """Every subset of the optional operands and outputs, pairs above six; how many tensors a variadic one takes."""
-    names = [s.name for s in f.schema.inputs if s.optional]
+    names = [s.name for s in f.inputs if s.optional]
     out = []
     if 0 < len(names) <= _ALL_SUBSETS:
         out += [f"optional:{_subset(c)}" for n in range(len(names) + 1) for c in combinations(names, n)]
@@ -57,7 +57,7 @@ def optionals(f: Facts) -> list[str]:
     outs = [s.name for s in f.schema.outputs if s.optional]
     if 0 < len(outs) <= _ALL_OUTPUTS:
         out += [f"outputs:{_subset(c)}" for n in range(len(outs) + 1) for c in combinations(outs, n)]
-    out += [f"count:{s.name}={n}" for s in f.schema.inputs if s.variadic for n in ("1", "2", "3 or more")]
+    out += [f"count:{s.name}={n}" for s in f.inputs if s.variadic for n in ("1", "2", "3 or more")]
     return out
 
 
@@ -66,7 +66,7 @@ def _subset(names: tuple[str, ...] | list[str]) -> str:
 
 
 def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
-    names = [s.name for s in f.schema.inputs if s.optional]
+    names = [s.name for s in f.inputs if s.optional]
     if 0 < len(names) <= _ALL_SUBSETS:
         yield f"optional:{_subset([n for n in names if x.args.get(n)])}"
     elif names:
@@ -77,7 +77,7 @@ def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
         skipped = inst.attrs.get(SKIPPED, ())
         asked = [s.name for i, s in enumerate(f.schema.outputs) if s.optional and i < inst.outs and i not in skipped]
         yield f"outputs:{_subset(asked)}"
-    for s in f.schema.inputs:
+    for s in f.inputs:
         if s.variadic:
             n = len(x.args.get(s.name, ()))
             yield f"count:{s.name}={n if n < 3 else '3 or more'}"
@@ -87,8 +87,8 @@ def givings(f: Facts) -> list[str]:
     """Each operand as run-time input, as constant beside one at run time, as constant without elements; the same tensor
     given twice.  What an op keeps from call to call is none of these."""
     out = []
-    alone = sum(1 for s in f.schema.inputs if s.container is None) == 1
-    for s in f.schema.inputs:
+    alone = sum(1 for s in f.inputs if s.container is None) == 1
+    for s in f.inputs:
         if s.container is None and s.name not in f.states:
             out += [] if s.const else [f"run-time:{s.name}"]
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []

@@ -40,6 +40,11 @@ __all__ = [
 ]
 
 
+def mostly(d: Draw) -> bool:
+    """Are weights a constant, as a converter writes them?  One in eight times not."""
+    return not d.chance(8)
+
+
 def later(d: Draw, feature: str) -> bool:
     """Is the feature one that only a later version of this operator has?"""
     return feature in d.version.schema.extra["later"]

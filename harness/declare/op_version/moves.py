@@ -45,12 +45,21 @@ def changed(inst: Instance, new: dict[tuple[str, int | None], Arg]) -> Instance:
     return replace(inst, args=args)
 
 
+def _rescaled(q: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Scales and zero points of each position of an axis, repeated or cut to its new extent."""
+    many, axis = len(q["scale"]) if q else 1, q["axis"] if q else 0
+    if many < 2 or "block" in q or len(shape) != len(old) or shape[axis] in (0, old[axis]):
+        return q
+    return {**q, **{n: (q[n] * (shape[axis] // many + 1))[: shape[axis]] for n in ("scale", "zero_point")}}
+
+
 def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
     values = a.values
     if values is not None:
         n = math.prod(shape)
         values = (values * (n // len(values) + 1))[:n] if values else ["" if a.dtype.kind == "s" else 0] * n
-    return replace(a, shape=shape, values=values, dynamic=tuple(i for i in a.dynamic if i < len(shape)))
+    dynamic = tuple(i for i in a.dynamic if i < len(shape))
+    return replace(a, shape=shape, values=values, dynamic=dynamic, quant=_rescaled(a.quant, a.shape, shape))
 
 
 def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
@@ -98,7 +107,7 @@ def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
         return None
     slot, k, a = d.pick(given)
     rank = len(a.shape)
-    more = (1,) * (d.int(1, _MOST_RANK - rank) if rank < _MOST_RANK else 0)
+    more = (1,) * (d.int(1, _MOST_RANK - rank) if rank < _MOST_RANK and d.int(0, 3) else 0)
     front = d.bool()
     many = d.bool()
 

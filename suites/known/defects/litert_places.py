@@ -239,7 +239,7 @@ def dynamic_range_overflows(g: Given) -> Outputs:
             close = (np.abs(a - due) <= bound) | (a == e.value) | (np.isnan(due) & (np.isnan(a) | (a == -np.inf)))
         ends = (np.abs(a) >= top) | (a == low) | (a == high)
         same = (np.abs(due) <= bound) | (np.signbit(a) == np.signbit(due))
-        lost = ends | np.isnan(a) if ranged else ends & same
+        lost = ends | np.isnan(a) if ranged else (ends & same) | (np.isnan(a) & ~np.isfinite(due))
         return bool((close | (over & lost)).all())
 
     return [Such(ok, np.where(over, -np.inf, e.value).astype(e.value.dtype))]

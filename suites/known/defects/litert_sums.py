@@ -57,6 +57,30 @@ def sums_beyond_32_bits(g: Given) -> Outputs:
     return [Near(cut, np.where(beside, np.inf, 1), other)]
 
 
+def sums_wrap_in_32_bits(g: Given) -> Outputs:
+    """Sums of products of 8 bits and a bias wrap in 32 bits; a multiplier above 1 shifts them left first, which loses
+    their upper bits, or they are multiplied as floats.  Right where neither happens."""
+    plain = g.reevaluate(attrs={"fused_activation_function": "NONE"})
+    activation = g.attr("fused_activation_function", "NONE")
+    if plain is None:
+        return None
+    tensors, given = g.case.version.decode(g.call)
+    due, zero = (plain[0] if activation in fixed.CURVES else g.expected[0]).value, given["oq"]["zero_point"][0]
+    acc, scale = linear.accumulated(g.inst.op, {**tensors, **given})
+    low, high = clamp_range(given["oq"], of(due), activation)
+    pairs = [(int(a), float(s)) for a, s in zip(acc.ravel(), np.broadcast_to(scale, acc.shape).ravel())]
+    shifts = [max(0, int(fixed.multiplier(s)[1])) for _, s in pairs]
+    lost = np.reshape([_wrapped(a << n) != a << n for (a, _), n in zip(pairs, shifts)], due.shape)
+
+    def ends(kept: list[int]) -> Any:
+        made = np.clip(np.array(kept, object) + zero, low, high).astype(due.dtype).reshape(due.shape)
+        return np.where(lost, made, due)
+
+    cut = ends([_wrapped(_shifted_first(_wrapped(a), s)) for a, s in pairs])
+    other = ends([round(_wrapped(a) * s) for a, s in pairs])
+    return [Near(cut, np.where(lost, 1, 0), other)] if lost.any() else None
+
+
 def steps_shifted_out_of_32_bits(g: Given) -> Outputs:
     """QUANTIZE of stored integers: each less its zero point is shifted left in 32 bits, then multiplied.  Right where
     the shift loses no bit."""

@@ -200,7 +200,7 @@ def _last_axis(scale: Object, zero: Object) -> Object:
     draw=_last_axis(lambda dt: 1 / 256 if dt.bits == 8 else 1 / 32768, lambda lo, hi: lo),
     source=f"{_SPEC}, SOFTMAX: output scale 1/256, zero point lowest; 16 bits 1/32768",
 )
-def softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int[Array, "*d"]:
+def softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int[Array, "*d n"]:
     """Softmax of the real values over the last axis."""
     return finish(_softmax(x, xq=xq, oq=oq, beta=beta), oq, of(x))
 
@@ -210,7 +210,7 @@ def softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> Int
     draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
     source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest",
 )
-def log_softmax(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
+def log_softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
     """Logarithm of the softmax of the real values over the last axis."""
     return finish(_log_softmax(x, xq=xq, oq=oq), oq, of(x))
 

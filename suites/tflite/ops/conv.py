@@ -113,6 +113,13 @@ class _Depthwise(Slotted):
         super().__init__("filter", _by_channel, lambda v: (1, *v[2:], v[0]))
 
 
+def said_multiplier(d: Draw, multiplier: int) -> int:
+    """``depth_multiplier``, now and then another number than the filter shows.
+
+    Source: schema, DepthwiseConv2DOptions: it is redundant, and ignored in versions above TensorFlow 2.0."""
+    return d.pick((0, -1, 2**31 - 1, -(2**31), multiplier + 9)) if d.chance(32) else multiplier
+
+
 def draw_depthwise(d: Draw) -> dict[str, Any]:
     """Geometry as for the other convolutions; dilation only where the version has it."""
     w = draw_window(d, 2)
@@ -123,7 +130,7 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
         "stride_h": w.strides[0],
         "stride_w": w.strides[1],
         "padding": PADDING.table[w.padding],
-        "depth_multiplier": multiplier,
+        "depth_multiplier": said_multiplier(d, multiplier),
     }
     if not later(d, "dilation"):
         out["dilation_h_factor"], out["dilation_w_factor"] = w.dilations
@@ -194,12 +201,16 @@ def draw_transposed(names: tuple[str, ...]) -> Any:
         strides = [d.pick((1, 2, 2, 3)) for _ in names]
         dilations = [d.pick((1, 1, 2)) if n == 3 else 1 for _ in names]
         s_in, s_out = [], []
+        long = d.int(0, n - 1) if d.chance(48) else None
         for i in range(n):
             reach, size = dilations[i] * (k[i] - 1) + 1, d.int(1, 5 if n == 2 else 3)
+            size = d.pick((17, 129, 257)) if i == long else size
             least = (size - 1) * strides[i] + (1 if padding == "SAME" else reach)
             s_in.append(size)
             s_out.append(least + d.int(0, strides[i] - 1))
-        batch, c, m = d.dim(1, 3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
+        batch, c, m = d.dim(hi=3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
+        if d.chance(48):
+            c, m = d.pick(((17, m), (129, m), (257, m), (c, 17), (c, 129), (c, 257)))
         out: dict[str, Any] = {
             "output_shape": [batch, *s_out, m],
             "input": T((batch, *s_in, c)),

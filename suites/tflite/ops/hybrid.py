@@ -11,7 +11,7 @@ from suites.semantics.quantised.fixed import f32
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, Q, fused, later, nan_activation, nhwc, nhwc_out
+from suites.tflite.codecs import Each, Q, fused, later, mostly, nan_activation, nhwc, nhwc_out
 from suites.tflite.ops.conv import (
     FILTER,
     HW,
@@ -59,10 +59,10 @@ def quantise(d: Draw, out: dict[str, Any], slot: str, axis: int, per_channel: bo
     w, dt = out[slot], d.types["W"]
     channels = w.shape[axis] if per_channel and d.bool() else 1
     recipe, data = sums(d, dt)
-    out[slot] = T(w.shape, recipe, dtype=dt, const=True, quant=weight_scales(d, channels, axis))
-    out["input"] = T(out["input"].shape, data, const=False)
+    out[slot] = T(w.shape, recipe, dtype=dt, const=mostly(d), quant=weight_scales(d, channels, axis))
+    out["input"] = T(out["input"].shape, data)
     if out.get("bias") is not None:
-        out["bias"] = T(out["bias"].shape, "small", const=True)
+        out["bias"] = T(out["bias"].shape, "small", const=mostly(d))
 
 
 _OPTION = Fn(lambda call: bool(call.attr("asymmetric_quantize_inputs", False)))
@@ -122,7 +122,7 @@ def _draw_matmul(d: Draw) -> dict[str, Any]:
     return asymmetric(
         d,
         {
-            "x": T((*lead, *((k, m) if tx else (m, k))), d.pick(RECIPES), const=False),
+            "x": T((*lead, *((k, m) if tx else (m, k))), d.pick(RECIPES)),
             "adj_x": tx,
             "adj_y": ty,
             "y": T(

@@ -32,9 +32,15 @@ def sparse_rows(d: Draw, out: dict[str, Any]) -> None:
     out["input"] = T((*out["input"].shape[:-1], columns))
 
 
+def depths(d: Draw) -> tuple[int, int]:
+    """Depth of the input and of the result; one in 32 times the latter is beyond what 7 or 8 bits count."""
+    i, o = d.pick((1, 2, 3, 5, 8, 16, 33)), d.pick((1, 2, 3, 4, 7, 16))
+    return i, d.pick((130, 260)) if d.chance(32) else o
+
+
 def draw_rows(d: Draw) -> dict[str, Any]:
     """keep_num_dims and an absent bias only where the version has them."""
-    i, o = d.pick((1, 2, 3, 5, 8, 16, 33)), d.pick((1, 2, 3, 4, 7, 16))
+    i, o = depths(d)
     lead = d.part(1, 3, 1) if d.int(0, 3) else tuple(d.pick((1, 1, 2, 3)) for _ in range(d.int(4, 6)))
     out: dict[str, Any] = {"input": T((*lead, i)), "filter": T((o, i))}
     if d.version.schema.domain == "" and not later(d, "sparse") and d.chance(6):

@@ -11,9 +11,18 @@ from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, OutQ, Q, later, nhwc
-from suites.tflite.ops.conv import FILTER, HW, PADDING, _Depthwise, _Turned, draw_transposed, transposed_pads
-from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
+from suites.tflite.codecs import Each, OutQ, Q, later, mostly, nhwc
+from suites.tflite.ops.conv import (
+    FILTER,
+    HW,
+    PADDING,
+    _Depthwise,
+    _Turned,
+    draw_transposed,
+    said_multiplier,
+    transposed_pads,
+)
+from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows, depths
 
 
 class Filters:
@@ -59,11 +68,12 @@ class Filters:
     ) -> dict[str, Any]:
         out: dict[str, Any] = {
             "input": T(x, "full", dtype=self.x, quant=self.xq),
-            slot: T(w, "full", dtype=self.w, quant=self.wq, const=True),
+            slot: T(w, "full", dtype=self.w, quant=self.wq, const=mostly(d)),
             "@outputs": [{"dtype": self.x.name, "quant": self.oq}],
         }
         if bias is not None:
-            out["bias"] = T((bias,), "ints:-2000:2000", dtype=self.b, quant=self.bq, const=True)
+            data = "special" if d.chance(12) else "ints:-2000:2000"
+            out["bias"] = T((bias,), data, dtype=self.b, quant=self.bq, const=mostly(d))
             if self.bias_type is not None:
                 out["quantized_bias_type"] = self.bias_type
         return out
@@ -111,7 +121,7 @@ def _draw_depthwise(d: Draw) -> dict[str, Any]:
         | {
             "stride_h": w.strides[0],
             "stride_w": w.strides[1],
-            "depth_multiplier": multiplier,
+            "depth_multiplier": said_multiplier(d, multiplier),
             "padding": PADDING.table[w.padding],
         },
     )
@@ -184,7 +194,7 @@ op(
 
 
 def _draw_rows(d: Draw) -> dict[str, Any]:
-    i, o = d.pick((1, 2, 3, 5, 8, 16, 33)), d.pick((1, 2, 3, 4, 7, 16))
+    i, o = depths(d)
     lead = d.part(1, 3, 1)
     f = Filters(d, (o, i), 0, i, per_channel=not later(d, "i16xi4"))
     out = f.tensors(d, (*lead, i), (o, i), o if later(d, "no_bias") or d.bool() else None)

@@ -9,6 +9,7 @@ import numpy as np
 from harness.core.dtypes import F32, I8
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.semantics import resize as r
+from suites.semantics.movement.common import norm_axis
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
 from suites.semantics.quantised.output import draw_activation
@@ -57,7 +58,8 @@ op("MAX_POOL_2D", q.max_pool, *_POOL, domain="quantised")
 def _axes(slot: str) -> Fn:
     def decode(call: Call) -> Any:
         n = call.inputs["input"].ndim
-        return tuple(sorted({int(a) % n for a in np.asarray(call.inputs[slot]).ravel()})) if n else ()
+        given = np.asarray(call.inputs[slot]).ravel().tolist()
+        return tuple(sorted({norm_axis(a, n) for a in given})) if n else ()
 
     return Fn(decode)
 
