@@ -13,7 +13,7 @@ from harness.cases.case import fill
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
 from harness.declare import OpVersion, registry
-from harness.declare.op_version import nearby
+from harness.declare.op_version import moves, nearby
 from harness.generate.draw_engines import Prng
 
 ONNX = registry.dialect("onnx")
@@ -156,3 +156,31 @@ def test_what_the_mover_made_known_is_stated(key: str, slot: str, shape: tuple[i
         a.dtype, shape, a.const, a.recipe, a.seed, None if a.values is None else [0] * int(np.prod(shape))
     )
     assert not nearby.takes(v, inst)
+
+
+def test_an_option_for_each_axis_is_moved_and_an_operand_loses_an_axis() -> None:
+    tflite = registry.dialect("tflite")
+    pool, reduce = tflite.versions["tflite/MAX_POOL_2D/2"], ONNX.versions["onnx/ReduceSum/13"]
+    strides = {
+        m.attrs["stride_h"]
+        for s in range(600)
+        for i, m in [_moved(pool, s, nearby.beside)]
+        if m.attrs["stride_h"] != i.attrs["stride_h"]
+    }
+    assert max(strides) == 2**31 - 1
+    fewer = [
+        len(m.tensor("data").shape) < len(i.tensor("data").shape)
+        for s in range(400)
+        for i, m in [_moved(reduce, s, nearby.beside)]
+    ]
+    assert any(fewer)
+
+
+def test_scales_follow_an_extent_that_is_moved() -> None:
+    q = {"scale": [0.1, 0.2, 0.3], "zero_point": [0, 0, 0], "axis": 1}
+    a = Arg(F32, (2, 3), quant=q)
+    for n in (1, 2, 7):
+        moved = moves._reshaped(a, (2, n)).quant
+        assert len(moved["scale"]) == len(moved["zero_point"]) == n
+        assert moved["scale"] == [q["scale"][i % 3] for i in range(n)]
+    assert moves._reshaped(a, (5, 3)).quant is q
