@@ -1,4 +1,4 @@
-"""Fused activations that are no limits, TANH and SIGN_BIT: of floats, steps and integers, and how far they may be off."""
+"""Fused activations that are no limits, TANH and SIGN_BIT: of floats, steps, integers, and how far they may be off."""
 
 from __future__ import annotations
 
