@@ -64,8 +64,12 @@ def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
         program.consts[str(node.inputs["A"])] = np.concatenate(parts, along).astype(np.float32) if parts else x
         # the product of two scales is rounded, in the subnormal range by half of the smallest number
         tiny += x.shape[along] * 127 * 255 * 2.0**-150
-        if weights.inputs.get("x_zero_point"):  # sums of integers and of zero points, scaled apart, that cancel
-            both = sum(np.abs(scope[weights.value(s)].astype(np.float64)).max(initial=0) for s in ("x", "x_zero_point"))
+        # sums of integers and of zero points, scaled apart, that cancel; signed integers are stored above a middle
+        stored = scope[weights.value("x")]
+        if weights.inputs.get("x_zero_point") or stored.dtype == np.int8:
+            given = [scope[weights.value("x_zero_point")]] if weights.inputs.get("x_zero_point") else []
+            both = sum(np.abs(v.astype(np.float64)).max(initial=0) for v in (stored, *given))
+            both += 128 if stored.dtype == np.int8 else 0
             scale, most = (np.abs(v[np.isfinite(v)]).max(initial=0) for v in (scope[weights.value("x_scale")], x))
             lost += x.shape[along] * 2.0**-22 * both * scale * most
 
@@ -78,8 +82,7 @@ def _in_8_bits(g: Given, steps: Callable[[np.ndarray], np.ndarray]) -> Outputs:
                 continue
             # what 8 bits hold is as near as ever
             moved = ~(np.abs(n.value.astype(np.float64) - e.value.astype(np.float64)) <= n.within)
-            zero = np.asarray(n.value) == 0
-            out.append(Near(n.value, np.where(moved, w.within, n.within) + np.where(zero, lost, tiny)))
+            out.append(Near(n.value, np.where(moved, w.within, n.within) + lost + tiny))
         return out
 
     return edited(g, program, further) if tiny else None

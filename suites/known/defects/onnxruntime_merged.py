@@ -195,17 +195,17 @@ def _first_of_the_widened(g: Given, row: list[Any]) -> Outputs:
 
 
 def product_cut_inside(g: Given) -> Outputs:
-    """What a scale widens of a product of integers keeps the shape of the product for the nodes behind it."""
+    """What a scale or a bias widens of a product of integers, by elements or by axes, keeps the shape of the product
+    for the nodes behind it."""
     program = deepcopy(g.attr("program"))
     product, shape = _integer_product(g)
     if product is None:
         return None
     scope = g.case.version.dialect.language.run(program, g["inputs"], g.inst.opset)
     behind = values_behind(program, product)
-    wide = next(
-        (n for n in program.nodes if n.outputs[0] in behind and scope[n.outputs[0]].size > np.prod(shape)), None
-    )
-    if wide is None or wide.op != "Mul" or wide.outputs[0] in program.outputs:
+    made = ((n, scope[n.outputs[0]]) for n in program.nodes if n.outputs[0] in behind)
+    wide = next((n for n, x in made if x.size > np.prod(shape) or x.ndim > len(shape)), None)
+    if wide is None or wide.op not in ("Mul", "Add") or wide.outputs[0] in program.outputs:
         return None
     name, rank = wide.outputs[0], scope[wide.outputs[0]].ndim
     ends = (1,) * (rank - len(shape)) + shape
