@@ -25,10 +25,10 @@ def dtypes(f: Facts) -> list[str]:
 
 
 def _type_names(f: Facts) -> list[tuple[str, tuple[str, ...]]]:
-    out = []
+    out, known = [], {s.element for s in (*f.inputs, *f.schema.outputs)}
     for t in f.version.type_names:
         ds = f.schema.dtypes(t)
-        if len(ds) > 1:
+        if len(ds) > 1 and t in known:
             out.append((t, tuple(d.name for d in ds)))
     return out
 

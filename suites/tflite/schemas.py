@@ -10,9 +10,20 @@ from harness.core.errors import UsageError
 from harness.declare.schema import OpSchema, load
 
 
+# features of later versions that are options of another name
+_OPTIONS = {
+    "fused_activation": ("fused_activation_function",),
+    "dilation": ("dilation_h_factor", "dilation_w_factor"),
+    "shuffled": ("weights_format",),
+}
+
+
 @cache
 def schemas() -> tuple[OpSchema, ...]:
-    return tuple(load(Path(__file__).with_name("schema.json")))
+    found = tuple(load(Path(__file__).with_name("schema.json")))
+    for s in found:
+        s.extra["later"] = [n for f in s.extra["later"] for n in (f, *_OPTIONS.get(f, ()))]
+    return found
 
 
 @cache

@@ -59,7 +59,7 @@ def quantise(d: Draw, out: dict[str, Any], slot: str, axis: int, per_channel: bo
     w, dt = out[slot], d.types["W"]
     channels = w.shape[axis] if per_channel and d.bool() else 1
     recipe, data = sums(d, dt)
-    out[slot] = T(w.shape, recipe, dtype=dt, const=mostly(d), quant=weight_scales(d, channels, axis))
+    out[slot] = T(w.shape, recipe, dtype=dt, const=True, quant=weight_scales(d, channels, axis))
     out["input"] = T(out["input"].shape, data)
     if out.get("bias") is not None:
         out["bias"] = T(out["bias"].shape, "small", const=mostly(d))
