@@ -159,7 +159,7 @@ class TfLite(Dialect):
         if version.schema.domain == "quantised":
             quantisation.share(version, d, inst)
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):
-            _stride_far(d, inst)
+            _window_far(d, inst)
         if version.schema.domain != "hybrid" or not edges.recurrent(version.op):
             ends.give(d, inst)
         usual.say(d, inst)
@@ -229,10 +229,18 @@ def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
 _WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 
 
-def _stride_far(d: Draw, inst: Instance) -> None:
-    """One window of an axis stands at its beginning: the next would be far beyond the end."""
-    name = d.pick([n for n in inst.attrs if n.startswith("stride_")])
-    inst.attrs[name] = d.pick((300, 2**15 - 1, 2**15 - 1 if "filter" in inst.args else 2**31 - 1))  # conv.cc: Prepare
+def _window_far(d: Draw, inst: Instance) -> None:
+    """One window of an axis stands at its beginning, and the next would be far beyond the end; the elements of a window
+    of one are far apart; or SAME windows stand on an axis without elements."""
+    a, axis = d.pick((("h", 1), ("w", 2)))
+    stride, dilation, how = f"stride_{a}", f"dilation_{a}_factor", d.int(0, 3)
+    if how == 0 and inst.attrs.get("padding", "SAME") == "SAME" and not inst.tensor("input").values:
+        x = inst.tensor("input")
+        x.shape = (*x.shape[:axis], 0, *x.shape[axis + 1 :])
+    elif how == 1 and dilation in inst.attrs and inst.tensor("filter").shape[axis] == 1:
+        inst.attrs[dilation] = d.pick((17, 300, 2**15 - 1, 2**31 - 1))
+    elif stride in inst.attrs:
+        inst.attrs[stride] = d.pick((300, 2**15 - 1, 2**31 - 1))
 
 
 def _alike_beyond(rank: int, inst: Instance) -> None:
