@@ -47,8 +47,10 @@ def changed(inst: Instance, new: dict[tuple[str, int | None], Arg]) -> Instance:
 
 def _rescaled(q: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """Scales and zero points of each position of an axis, repeated or cut to its new extent."""
-    many, axis = len(q["scale"]) if q else 1, q["axis"] if q else 0
-    if many < 2 or "block" in q or len(shape) != len(old) or shape[axis] in (0, old[axis]):
+    if not q or "block" in q or not {"scale", "zero_point", "axis"} <= q.keys():
+        return q
+    many, axis = len(q["scale"]), q["axis"]
+    if many < 2 or len(shape) != len(old) or shape[axis] in (0, old[axis]):
         return q
     return {**q, **{n: (q[n] * (shape[axis] // many + 1))[: shape[axis]] for n in ("scale", "zero_point")}}
 

@@ -210,7 +210,7 @@ def softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque, beta: Opaque) -> I
     draw=_last_axis(lambda dt: 16 / 256, lambda lo, hi: hi),
     source=f"{_SPEC}, LOG_SOFTMAX: output scale 16/256, zero point highest",
 )
-def log_softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d"]:
+def log_softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque) -> Int[Array, "*d n"]:
     """Logarithm of the softmax of the real values over the last axis."""
     return finish(_log_softmax(x, xq=xq, oq=oq), oq, of(x))
 
