@@ -182,7 +182,7 @@ class Instance:
     attrs: the dialect's attributes; the model omits a missing one.  Values: int, float, str, bool, lists of these,
         None, ``Graph`` (blocks), NumPy arrays (tensor attributes), DType.  Attributes with a meaning of ours:
         ``SKIPPED``: numbers of optional outputs before the last that are not asked for.  ``SAME``: {slot: another
-        slot}, the model gives both one tensor while their arguments are equal.
+        slot}, the model gives both one tensor while their arguments are equal (``shared``).
     outs: how many outputs are asked for; optional trailing outputs may be left out.
     rule: None for a valid instance, else the one stated rule that it breaks: a backend must refuse it.
     choices: the recorded draws, for shrinking; not part of the identity.
@@ -216,12 +216,18 @@ class Instance:
         return arg if isinstance(arg, list) else [arg]
 
     def shared(self) -> dict[str, str]:
-        """Slot -> the earlier slot whose tensor it is given too.  What was edited since on one side alone is left
-        out."""
-        told = self.attrs.get(SAME)
-        if not told:
-            return {}
-        return {b: a for b, a in told.items() if a in self.args and self.args.get(b) == self.args[a]}
+        """Slot -> the earlier slot whose tensor it is given too; ``slot#k`` is tensor ``k`` of a variadic slot.  What was
+        edited since on one side alone is left out."""
+        told = self.attrs.get(SAME) or {}
+        return {b: a for b, a in told.items() if (x := self._at(a)) is not None and x == self._at(b)}
+
+    def _at(self, name: str) -> Arg | list[Arg] | None:
+        """What a slot is given, or one tensor of a variadic one (``slot#k``)."""
+        slot, _, k = name.partition("#")
+        given = self.args.get(slot)
+        if not k or given is None:
+            return given
+        return given[int(k)] if isinstance(given, list) and int(k) < len(given) else None
 
     @property
     def key(self) -> str:

@@ -72,11 +72,13 @@ class Dialect:
     declares_outputs: bool = False
     """Does the format state the types of outputs ("@outputs") that no operand binds?"""
     packs_weights: bool = False
-    """Are quantised operands stored in another type than that of their slot?"""
+    """Do constant operands stand in the op itself, quantised ones in another type than that of their slot?"""
     quantised_domains: tuple[str, ...] = ()
     """Domains of the schema whose operands of the first type carry a scale and a zero point."""
     shares_tensors: bool = False
     """Does the builder give two inputs one tensor where the instance says so (``Instance.shared``)?"""
+    shares_elements: bool = False
+    """Does it do so for two tensors of a variadic input?"""
     draws_edges: bool = False
     """Has one instance in a few a place moved to an edge, or special values in one operand (``op_version.nearby``)?"""
     edge_extents: tuple[int, ...] = (0, 0, 1)
@@ -297,9 +299,8 @@ class Dialect:
         outs = inst.attrs.get("@outputs")
         if outs is not None:
             outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
-        attrs = inst.attrs.values()
-        blocks = any(type(x) is Graph or (type(x) is list and x and type(x[0]) is Graph) for x in attrs)
-        run = self.runner(inst.opset, arrays) if blocks else None
+        first = (x[0] if type(x) is list and x else x for x in inst.attrs.values())
+        run = self.runner(inst.opset, arrays) if any(type(x) is Graph for x in first) else None
         return Call(
             version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run, inst.args
         )

@@ -39,6 +39,7 @@ class Mil(Dialect):
     special_ends = True
     limits_results = True
     shares_tensors = True
+    shares_elements = True
     own = frozenset({"packed"})
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:

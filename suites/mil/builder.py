@@ -103,7 +103,13 @@ class Writer:
                 outer[slot] = self._arg(f"i{n}_{slot}", slot, None, a, given, ins)
                 continue
             if isinstance(a, list):
-                args[slot] = {"l": [self._arg(f"i{n}_{slot}_{j}", slot, j, x, given[j], ins) for j, x in enumerate(a)]}
+                several: list[Any] = []
+                for j, x in enumerate(a):
+                    first = shared.get(f"{slot}#{j}", "").partition("#")[2]
+                    several.append(
+                        several[int(first)] if first else self._arg(f"i{n}_{slot}_{j}", slot, j, x, given[j], ins)
+                    )
+                args[slot] = {"l": several}
             elif a.kind == "list":
                 args[slot] = self._list(f"i{n}_{slot}", slot, a, given, ins)
             else:

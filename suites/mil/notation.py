@@ -22,7 +22,8 @@ def notation(inst: Instance) -> str:
         if slot in shared:
             args.append(f"{slot}=%{shared[slot]}")
         elif isinstance(a, list):
-            parts = [_arg(f"{slot}{i}", x, params) for i, x in enumerate(a)]
+            firsts = [shared.get(f"{slot}#{i}", "").replace("#", "") for i in range(len(a))]
+            parts = [f"%{f}" if f else _arg(f"{slot}{i}", x, params) for i, (x, f) in enumerate(zip(a, firsts))]
             args.append(f"{slot}=({', '.join(parts)})")
         else:
             args.append(f"{slot}={_arg(slot, a, params)}")

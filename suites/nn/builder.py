@@ -1,7 +1,7 @@
 """Instances -> a NeuralNetwork specification: layers side by side in one network.
 
 Blobs of instance i are called ``i<i>_...``.  A constant given to an ordinary input comes from a ``loadConstantND``
-layer.  All instances under the rank-5 mapping make a network with that mapping; beside others they get an
+layer, one of rank 5 from ``loadConstant``.  All instances under the rank-5 mapping make a network with that mapping; beside others they get an
 ``expandDims`` each, since the mapping belongs to the whole network.
 """
 
@@ -28,6 +28,23 @@ def feature(name: str, shape: Sequence[int] | None) -> Message:
     if shape is not None:
         array["shape"] = list(shape)
     return {"name": name, "type": {"multiArrayType": array}}
+
+
+def can_load(shape: Sequence[int]) -> bool:
+    """Does a layer make a constant of this shape: of rank 1 to 4, or [1, 1, C, H, W]?"""
+    return 1 <= len(shape) <= 4 or (len(shape) == 5 and tuple(shape[:2]) == (1, 1))
+
+
+def _load(b: Network, name: str, value: np.ndarray) -> None:
+    """A constant blob; one of rank 5 that no layer loads is reshaped."""
+    rank5, data = value.ndim == 5, {"data": (value, None)}
+    if rank5 and can_load(value.shape):
+        b.add(name, "loadConstant", [], [name], {"shape": list(value.shape[2:])}, data)
+    elif rank5:
+        b.add(f"{name}_flat", "loadConstantND", [], [f"{name}_flat"], {"shape": [value.size]}, data)
+        b.add(name, "reshapeStatic", [f"{name}_flat"], [name], {"targetShape": list(value.shape)})
+    else:
+        b.add(name, "loadConstantND", [], [name], {"shape": list(value.shape)}, data)
 
 
 def build(instances: Sequence[Instance], arrays: Sequence[dict[str, Any]]) -> Model:
@@ -95,23 +112,22 @@ def _place(b: Network, k: int, inst: Instance, arrays: dict[str, Any], lift: boo
     s = schemas.named(inst.op)
     fed: list[tuple[str, str, int | None]] = []
     names: dict[str, list[str]] = {}
+    shared = inst.shared()
+    called: dict[str, str] = {}  # operand, or one of several -> its blob
     for slot in s.inputs:
         arg = None if slot.const else inst.args.get(slot.name)
         if arg is None:
             continue
         many = isinstance(arg, list)
         for j, a in enumerate(arg if isinstance(arg, list) else [arg]):
+            place = f"{slot.name}#{j}" if many else slot.name
+            if shared.get(place) in called:
+                names.setdefault(slot.name, []).append(called[shared[place]])
+                continue
             name = f"i{k}_{slot.name}" + (f"_{j}" if many else "")
             value = arrays[slot.name][j] if many else arrays[slot.name]
             if a.const:
-                b.add(
-                    name,
-                    "loadConstantND",
-                    [],
-                    [name],
-                    {"shape": list(a.shape)},
-                    {"data": (np.asarray(value, np.float32), None)},
-                )
+                _load(b, name, np.asarray(value, np.float32))
             else:
                 fed.append((name, slot.name, j if many else None))
                 b.inputs.append(feature(name, a.shape))
@@ -120,6 +136,7 @@ def _place(b: Network, k: int, inst: Instance, arrays: dict[str, Any], lift: boo
                     b.add(f"{name}_lift", "expandDims", [name], [f"{name}_lift"], {"axes": axes})
                     name = f"{name}_lift"
             names.setdefault(slot.name, []).append(name)
+            called[place] = name
     constants = {
         n: (np.asarray(arrays[n]), a.quant)
         for n, a in inst.args.items()

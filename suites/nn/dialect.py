@@ -60,6 +60,8 @@ class Nn(Dialect):
     draws_edges = True
     edge_extents = (1, 16, 128, 257, 2049)
     special_ends = True
+    shares_tensors = True
+    shares_elements = True
     tells_omitted = False  # Protocol Buffers 3, Default Values: a scalar that equals its default is not written
     _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
     _dynamic_chance = 5
@@ -116,8 +118,8 @@ class Nn(Dialect):
         return weights.misquantised(a.dtype, a.quant)
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
-        """loadConstantND makes ranks 1 to 4."""
-        return 1 <= len(t.shape) <= 4 and super().draws_const(version, slot, t, d)
+        """loadConstantND makes ranks 1 to 4, loadConstant [1, 1, C, H, W]."""
+        return builder.can_load(t.shape) and super().draws_const(version, slot, t, d)
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Now and then what the layer ignores, the rank-5 input mapping, quantised weights, weights that say that they

@@ -12,12 +12,15 @@ def text(s: OpSchema, inst: Instance) -> str:
     """Several lines: the signature, then one parameter a line."""
     ins: list[str] = []
     held: list[str] = []
+    shared = inst.shared()
     for slot in s.inputs:
         a = inst.args.get(slot.name)
         if a is None:
             continue
-        for one in a if isinstance(a, list) else [a]:
-            (held if slot.const else ins).append(f"{slot.name}: {_arg(one)}")
+        for k, one in enumerate(a if isinstance(a, list) else [a]):
+            first = shared.get(f"{slot.name}#{k}" if isinstance(a, list) else slot.name)
+            what = f"{slot.name}: {_arg(one)}" if first is None else f"{slot.name}: the blob of {first}"
+            (held if slot.const else ins).append(what)
     select = [f"{s.extra['select'][0]} = {s.extra['select'][1]}"] if s.extra["select"] else []
     params = [f"{k} = {_value(v)}" for k, v in inst.attrs.items() if not k.startswith("@")]
     mapping = "RANK5_ARRAY_MAPPING" if inst.attrs.get("@mapping") == "rank5" else "EXACT_ARRAY_MAPPING"

@@ -276,10 +276,24 @@ def _one_kind(a: Arg, b: Arg) -> bool:
     return a.dtype is b.dtype and a.quant == b.quant
 
 
+def _same_of_several(d: Draw, inst: Instance, several: list[str]) -> Instance | None:
+    """One tensor given twice to a variadic operand."""
+    slot = d.pick(several)
+    first, other = sorted(d.shuffle(range(len(inst.tensors(slot))))[:2])
+    moved = changed(inst, {(slot, other): replace(inst.tensors(slot)[first])})
+    return replace(moved, attrs={**moved.attrs, SAME: {f"{slot}#{other}": f"{slot}#{first}"}})
+
+
 def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """One tensor given to two operands of one type, though they were drawn with other shapes or other elements."""
     if not version.dialect.shares_tensors:
         return None
+    if version.dialect.shares_elements:
+        kept = version.dialect.keeps(version)
+        several = [s for s, a in inst.args.items() if isinstance(a, list) and len(a) > 1 and s not in kept]
+        several = [s for s in several if all(a.kind == "tensor" and a.items is None for a in inst.tensors(s))]
+        if several:
+            return _same_of_several(d, inst, several)
     keeps = frozenset(version.dialect.keeps(version))
     drawn = {slot: a for slot, k, a in plain(inst) if k is None and a.values is None}
     drawn = {slot: a for slot, a in drawn.items() if keeps.isdisjoint((slot, f"data:{slot}", "data:*"))}

@@ -24,6 +24,7 @@ from harness.generate.recipes import arrays_of
 
 EVERY = 16  # one instance in so many has a place moved, one has special values in one operand
 TRIES = 3  # places, until the reference takes one
+MANY = 4  # operands: beyond so many, half of them get special values together, or few ever would
 _ROOM = 1 << 28  # bytes that a try may allocate
 _SECONDS = 0.25  # of processor time that it may take
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-40, 3.0e38, -1.0)
@@ -43,8 +44,8 @@ def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
 
 
 def special(version: Any, d: Draw, inst: Instance) -> Instance:
-    """The instance with special values in one of its float operands: NaN, infinities, zeros of either sign, subnormals
-    and the ends of the type.
+    """The instance with special values in one of its float operands, or in half of very many: NaN, infinities, zeros of
+    either sign, subnormals and the ends of the type.
 
     With ``Dialect.special_ends`` it may be an operand of integers that are drawn from all of their type.  Without such
     an operand, or if the reference rejects the result, the instance is returned as it is.
@@ -57,17 +58,20 @@ def special(version: Any, d: Draw, inst: Instance) -> Instance:
     held = [(s, k, a) for s, k, a in held if keeps.isdisjoint((s, "data:*", f"data:{s}"))]
     if not held:
         return inst
-    slot, k, a = d.pick(held)
-    if a.values is None and at_ends and math.prod(a.shape) <= ends.MOST and (a.dtype.kind != "f" or d.bool()):
-        new = replace(a, values=ends.elements(d, a))
-    elif a.values is None:
-        new = replace(a, recipe="special")
-    else:
-        values = list(a.values)
-        values[d.int(0, len(values) - 1)] = d.pick(_SPECIAL)
-        new = replace(a, values=values)
-    moved = changed(inst, {(slot, k): new})
+    some = d.subset(held, len(held) // 2) if len(held) > MANY and not d.chance(4) else [d.pick(held)]
+    moved = changed(inst, {(slot, k): _with_special(d, a, at_ends) for slot, k, a in some})
     return moved if takes(version, moved) else inst
+
+
+def _with_special(d: Draw, a: Arg, at_ends: bool) -> Arg:
+    """An operand with special values."""
+    if a.values is None and at_ends and math.prod(a.shape) <= ends.MOST and (a.dtype.kind != "f" or d.bool()):
+        return replace(a, values=ends.elements(d, a))
+    if a.values is None:
+        return replace(a, recipe="special")
+    values = list(a.values)
+    values[d.int(0, len(values) - 1)] = d.pick(_SPECIAL)
+    return replace(a, values=values)
 
 
 def _may_be_any(a: Arg) -> bool:

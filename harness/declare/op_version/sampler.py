@@ -147,6 +147,7 @@ class Sampler(Resolved):
     def alike(self) -> list[tuple[str, str]]:
         """Pairs of inputs of one type."""
         plain = [s for s in self.schema.inputs if s.container is None and not s.variadic]
+        plain = [s for s in plain if not (s.const and self.dialect.packs_weights)]
         return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type and a.const == b.const]
 
     @cached_property

@@ -123,7 +123,10 @@ def _shaped(c: Call, y: np.ndarray, states: list[np.ndarray], sequence: bool, di
 
 
 def _sizes(d: Draw) -> tuple[int, int, int, int]:
-    return extreme_sizes(d) if d.chance(16) else (d.int(1, 4), d.int(1, 3), d.int(1, 5), d.int(1, 4))
+    if d.chance(16):
+        return extreme_sizes(d)
+    t, b, i, h = d.int(1, 4), d.int(1, 3), d.int(1, 5), d.int(1, 4)
+    return (1, b, h, h) if d.chance(6) else (t, b, i, h)  # an input that may be a state too
 
 
 def _weight(shape: tuple[int, ...]) -> T:
