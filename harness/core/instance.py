@@ -216,8 +216,8 @@ class Instance:
         return arg if isinstance(arg, list) else [arg]
 
     def shared(self) -> dict[str, str]:
-        """Slot -> the earlier slot whose tensor it is given too; ``slot#k`` is tensor ``k`` of a variadic slot.  What was
-        edited since on one side alone is left out."""
+        """Slot -> the earlier slot whose tensor it is given too; ``slot#k`` is tensor ``k`` of a variadic slot.  What
+        was edited since on one side alone is left out."""
         told = self.attrs.get(SAME) or {}
         return {b: a for b, a in told.items() if (x := self._at(a)) is not None and x == self._at(b)}
 

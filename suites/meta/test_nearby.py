@@ -67,7 +67,7 @@ def test_an_instance_that_the_reference_refuses_is_given_up() -> None:
 
 
 def test_elements_become_special_in_one_operand() -> None:
-    v = ONNX.versions["onnx/BatchNormalization/15"]
+    v = ONNX.versions["onnx/InstanceNormalization/6"]
     seen: dict[str, set[str]] = {}
     for seed in range(60):
         inst, moved = _moved(v, seed, nearby.special)
@@ -76,7 +76,30 @@ def test_elements_become_special_in_one_operand() -> None:
         for s in changed:
             found = np.asarray(fill(v, moved).draws[0][s], np.float64)
             seen.setdefault(s, set()).update({"nan"} if np.isnan(found).any() else ())
-    assert {s for s, words in seen.items() if "nan" in words} >= {"scale", "B", "input_mean", "input_var"}
+    assert {s for s, words in seen.items() if "nan" in words} >= {"input", "scale", "B"}
+
+
+def test_half_of_very_many_operands_become_special_together() -> None:
+    v = registry.dialect("nn").versions["nn/uniDirectionalLSTM/1"]
+    counts = []
+    for seed in range(60):
+        inst, moved = _moved(v, seed, nearby.special)
+        counts.append(sum(inst.args[s] != moved.args[s] for s in inst.args))
+    assert max(counts) > 5 and 1 in counts
+
+
+@pytest.mark.parametrize("key", ["mil/concat/ios15", "nn/concatND/1"])
+def test_one_tensor_is_given_twice_to_a_variadic_operand(key: str) -> None:
+    v = registry.dialect(key.partition("/")[0]).versions[key]
+    shared = [m for m in (_moved(v, s, nearby.beside)[1] for s in range(400)) if m.shared()]
+    assert shared
+    for inst in shared:
+        ((copy, first),) = inst.shared().items()
+        assert copy.partition("#")[0] == first.partition("#")[0]
+        made = fill(v, inst)
+        assert made.expected is not None
+        model = v.dialect.build([inst], [made.draws[0]])
+        assert len(model.inputs[0]) <= len(inst.tensors(copy.partition("#")[0])) - 1
 
 
 def test_what_a_dialect_keeps_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:

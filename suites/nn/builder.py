@@ -1,8 +1,8 @@
 """Instances -> a NeuralNetwork specification: layers side by side in one network.
 
 Blobs of instance i are called ``i<i>_...``.  A constant given to an ordinary input comes from a ``loadConstantND``
-layer, one of rank 5 from ``loadConstant``.  All instances under the rank-5 mapping make a network with that mapping; beside others they get an
-``expandDims`` each, since the mapping belongs to the whole network.
+layer, one of rank 5 from ``loadConstant``.  All instances under the rank-5 mapping make a network with that mapping;
+beside others they get an ``expandDims`` each, since the mapping belongs to the whole network.
 """
 
 from __future__ import annotations
