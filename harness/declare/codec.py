@@ -193,10 +193,17 @@ class Named(Codec):
 
 
 class Fn(Codec):
-    """A codec of two plain functions: ``decode(call)`` and ``encode(value, b)`` (None: nothing is written)."""
+    """A codec of two plain functions: ``decode(call)`` and ``encode(value, b)`` (None: nothing is written).
 
-    def __init__(self, decode: Callable[[Call], Any], encode: Callable[[Any, Build], None] | None = None) -> None:
-        self._decode, self._encode = decode, encode
+    names: the attributes that the value is spelled by, each of the same kind."""
+
+    def __init__(
+        self,
+        decode: Callable[[Call], Any],
+        encode: Callable[[Any, Build], None] | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self._decode, self._encode, self.names = decode, encode, names
 
     def decode(self, call: Call) -> Any:
         return self._decode(call)

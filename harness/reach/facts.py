@@ -199,6 +199,12 @@ class Facts:
         return frozenset(self.schema.extra.get("states", ()))
 
     @cached_property
+    def sizes(self) -> frozenset[str]:
+        """Parameters that are the extent of a tensor, which is never without elements: one of 2^31 - 1 would have as
+        many, and no instance holds them."""
+        return frozenset(() if self.version.dialect.allow_empty else self.schema.extra.get("sizes", ()))
+
+    @cached_property
     def quantised(self) -> tuple[Operand, ...]:
         """Operands that carry a scale and a zero point."""
         if self.schema.domain not in self.version.dialect.quantised_domains:

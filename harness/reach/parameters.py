@@ -144,7 +144,7 @@ def relations(f: Facts) -> list[str]:
     """Each integer at 0 and 1, below, at and above an extent, far beyond it, negative, at the ends of i32; each two
     integers, and each two lists at one position, in either order and equal."""
     words = _RELATIONS if f.operands else tuple(w for w in _RELATIONS if w not in _OF_EXTENTS)
-    out = [f"relation:{p.name}={w}" for p in _whole(f) for w in words]
+    out = [f"relation:{p.name}={w}" for p in _whole(f) for w in words if w != "INT_MAX" or p.name not in f.sizes]
     return out + [f"relation:{p.name}{c}{q.name}" for p, q in _compared(f) for c in "<=>"]
 
 

@@ -20,7 +20,7 @@ from harness.core.outcome import Model
 from harness.declare import Call, Dialect, Draw, Entry, OpVersion, T
 from harness.declare.interpreter import Watch, fed
 from harness.declare.schema import OpSchema, Slot
-from suites.nn import builder, control, edges, ignored, image, layers, notation, parse, schemas, spell, weights
+from suites.nn import builder, control, edges, far, ignored, image, layers, notation, parse, schemas, spell, weights
 from suites.nn.interpret import Run, map_input
 
 # weights that have an output channel, the first stored axis or that of a deconvolution: one scale, or one a channel
@@ -64,7 +64,7 @@ class Nn(Dialect):
     shares_elements = True
     tells_omitted = False  # Protocol Buffers 3, Default Values: a scalar that equals its default is not written
     _rank5_chance, _quantised_chance, _ignored_chance, _described_chance = 5, 3, 4, 8  # one instance in so many
-    _dynamic_chance = 5
+    _dynamic_chance, _far_chance = 5, 16
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
@@ -125,6 +125,8 @@ class Nn(Dialect):
         """Now and then what the layer ignores, the rank-5 input mapping, quantised weights, weights that say that they
         are updatable in a layer that is not, ranks and shapes of the inputs said along with them."""
         s = version.schema
+        if not d.breaking and d.chance(self._far_chance):
+            far.push(s, inst, d)
         if not d.breaking and d.chance(self._ignored_chance):
             ignored.add(s, inst, d)
         consts = {x.name for x in s.inputs if x.const}

@@ -53,6 +53,21 @@ def _pair(lo: int, hi: int, n: int = 2) -> Callable[[Draw, Instance], list[int]]
     return lambda d, i: [d.int(lo, hi) for _ in range(n)]
 
 
+def _far_pair(lo: int, hi: int, n: int = 2) -> Callable[[Draw, Instance], list[int]]:
+    """As ``_pair``, now and then far beyond any extent, or at the end of i32."""
+    return lambda d, i: [d.int(lo, hi) if d.int(0, 5) else d.pick((300, 2**31 - 1)) for _ in range(n)]
+
+
+def _any_list(d: Draw, i: Instance) -> list[int]:
+    """Of any length: a list whose length is stated only where it counts."""
+    return [d.pick((0, 1, 2, 300, 2**31 - 1)) for _ in range(d.pick((2, 2, 1, 3)))]
+
+
+def _not_custom(i: Instance) -> bool:
+    return i.attrs.get("paddingType") in ("VALID", "SAME")
+
+
+_SIDES = ("Front", "Back", "Top", "Bottom", "Left", "Right")
 _INDEX, _STEP, _MASK = _each(lambda d: d.int(-2, 3)), _each(lambda d: d.pick((-1, 1, 2))), _each(lambda d: d.bool())
 _IF_BOTH = ("weightMatrixFirstDimension", "weightMatrixSecondDimension")
 
@@ -60,10 +75,10 @@ _IF_BOTH = ("weightMatrixFirstDimension", "weightMatrixSecondDimension")
 _TABLE: dict[str, list[tuple[str, Callable[[Instance], bool], Callable[[Draw, Instance], Any]]]] = {
     **{op: [("alpha", _several, _number)] for op in ("add", "multiply")},
     **{op: [("alpha", _given("b"), _number)] for op in _COMPARED},
-    "batchedMatmul": [(n, _given("b"), lambda d, i: d.int(1, 4)) for n in _IF_BOTH],
+    "batchedMatmul": [(n, _given("b"), lambda d, i: d.pick((1, 2, 3, 4, 2**31 - 1))) for n in _IF_BOTH],
     "crop": [
-        ("cropAmounts", _given("like"), _pair(0, 2, 4)),
-        ("offset", lambda i: "like" not in i.args, _pair(0, 2)),
+        ("cropAmounts", _given("like"), _far_pair(0, 2, 4)),
+        ("offset", lambda i: "like" not in i.args, _far_pair(0, 2)),
     ],
     "rangeDynamic": [
         ("startValue", _given("start"), _number),
@@ -83,13 +98,22 @@ _TABLE: dict[str, list[tuple[str, Callable[[Instance], bool], Callable[[Draw, In
     ],
     **{
         op: [
-            ("kernelSize", _set("globalPooling"), _pair(1, 4)),
-            ("stride", _set("globalPooling"), _pair(1, 3)),
+            ("kernelSize", _set("globalPooling"), _far_pair(1, 4)),
+            ("stride", _set("globalPooling"), _far_pair(1, 3)),
             *([("avgPoolExcludePadding", _always, lambda d, i: True)] if op != "pooling.AVERAGE" else []),
         ]
         for op in _POOLS
     },
-    "convolution.isDeconvolution": [("valid.paddingAmounts", _set("outputShape"), _pair(0, 2, 4))],
+    "convolution": [("outputShape", _always, _any_list)],
+    "convolution.isDeconvolution": [
+        ("valid.paddingAmounts", _set("outputShape"), _far_pair(0, 2, 4)),
+        ("dilationFactor", _always, _any_list),
+    ],
+    **{
+        op: [(f"customPadding{side}", _not_custom, lambda d, i: d.pick((0, 1, 300, 2**31 - 1))) for side in _SIDES]
+        for op in ("convolution3d", "convolution3d.isDeconvolution")
+    },
+    "splitND": [("numSplits", _set("splitSizes"), lambda d, i: d.pick((0, 1, 300, 2**31 - 1)))],
     **{f"reduce.{n}": [("epsilon", _always, lambda d, i: d.int(1, 8) / 4)] for n in _REDUCED},
     "batchnorm": [("instanceNormalization", lambda i: not i.attrs.get("computeMeanVar"), lambda d, i: True)],
 }

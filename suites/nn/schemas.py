@@ -9,10 +9,58 @@ from harness.core.errors import UsageError
 from harness.declare.schema import OpSchema, load
 from suites.nn.wire import Message
 
+_CELL = ("inputVectorSize", "outputVectorSize")
+_CONVOLUTION = ("kernelChannels", "kernelSize", "nGroups", "outputChannels")
+_CONVOLUTION3D = ("inputChannels", "nGroups", "outputChannels", "kernelDepth", "kernelHeight", "kernelWidth")
+# Parameters that are the extent of a blob or of a weight, or divide or multiply one, by the text of their message.  All
+# have elements: "CoreML does not allow such empty tensor" (coremltools 9.0, PyTorch front end, cat).
+SIZES: dict[str, tuple[str, ...]] = {
+    "NonMaximumSuppression": ("maxBoxes",),
+    "batchnorm": ("channels",),
+    "bias": ("shape",),
+    "broadcastToStatic": ("targetShape",),
+    "categoricalDistribution": ("numSamples",),
+    "constantPad": ("padAmounts",),
+    "convolution": _CONVOLUTION,
+    "convolution.isDeconvolution": (*_CONVOLUTION, "outputShape"),
+    "convolution3d": _CONVOLUTION3D,
+    "convolution3d.isDeconvolution": (*_CONVOLUTION3D, "outputShape"),
+    "cropResize": ("targetSize",),
+    "embedding": ("inputDim", "outputChannels"),
+    "embeddingND": ("vocabSize", "embeddingSize"),
+    "fillStatic": ("targetShape",),
+    "innerProduct": ("inputChannels", "outputChannels"),
+    "layerNormalization": ("normalizedShape",),
+    "loadConstant": ("shape",),
+    "loadConstantND": ("shape",),
+    "oneHot": ("oneHotVectorSize",),
+    "padding": ("paddingAmounts",),
+    **{f"random{x}Static": ("outputShape",) for x in ("Normal", "Uniform", "Bernoulli")},
+    "rankPreservingReshape": ("targetShape",),
+    "reorganizeData": ("blockSize",),
+    "reshape": ("targetShape",),
+    "reshapeStatic": ("targetShape",),
+    "resizeBilinear": ("targetSize",),
+    "scale": ("shapeScale", "shapeBias"),
+    "sequenceRepeat": ("nRepetitions",),
+    **dict.fromkeys(("simpleRecurrent", "gru", "uniDirectionalLSTM", "biDirectionalLSTM"), _CELL),
+    "sliceBySize": ("size",),
+    "slidingWindows": ("windowSize",),
+    "split": ("nOutputs",),
+    "splitND": ("splitSizes",),
+    "tile": ("reps",),
+    "topK": ("K",),
+    "upsample.NN": ("scalingFactor",),
+    "upsample.BILINEAR": ("scalingFactor",),
+}
+
 
 @cache
 def schemas() -> tuple[OpSchema, ...]:
-    return tuple(load(Path(__file__).with_name("schema.json")))
+    out = tuple(load(Path(__file__).with_name("schema.json")))
+    for s in out:
+        s.extra["sizes"] = SIZES.get(s.op, ())
+    return out
 
 
 @cache

@@ -79,7 +79,7 @@ def _write_pads(v: Any, b: Build) -> None:
         b.attrs["valid.paddingAmounts"] = [t, m, l, r]
 
 
-PADS = Fn(_read_pads, _write_pads)
+PADS = Fn(_read_pads, _write_pads, ("valid.paddingAmounts",))
 
 
 class Filters(Weight):
@@ -90,7 +90,13 @@ class Filters(Weight):
         self.transposed = transposed
 
     def decode(self, call: Call) -> Any:
-        return call.inputs["weight"] if "weight" in call.inputs else call.inputs["weights"]
+        if "weight" not in call.inputs:
+            return call.inputs["weights"]
+        w = call.inputs["weight"]
+        stated = (call.attr("outputChannels"), call.attr("kernelChannels"), *(call.attr("kernelSize") or (3, 3)))
+        if w.shape != stated:
+            raise RuleError("weight-as-stated", f"weight of {list(w.shape)}, expected {list(stated)}")
+        return w
 
     def encode(self, value: T, b: Build) -> None:
         m, k, *kernel = value.shape
@@ -99,12 +105,14 @@ class Filters(Weight):
         b.attrs["kernelChannels"] = m if self.transposed else k
         if kernel != [3, 3] or b.draw.bool():
             b.attrs["kernelSize"] = kernel
+        elif b.draw.bool():
+            b.attrs["kernelSize"] = []  # as if not set
         if self.transposed and b.draw.chance(4):
             b.attrs["dilationFactor"] = [b.draw.int(1, 3), b.draw.int(1, 3)]  # ignored
         if not self.transposed and b.draw.chance(4):
             b.attrs["outputShape"] = [b.draw.int(1, 9), b.draw.int(1, 9)]  # "used only for deconvolution"
-        if not self.transposed and b.draw.chance(5) and "@mapping" not in b.attrs:
-            b.tensor("weight", value, False)
+        if not self.transposed and b.draw.chance(4) and "@mapping" not in b.attrs:
+            b.tensor("weight", value)
         else:
             super().encode(value, b)
 
@@ -173,6 +181,7 @@ def triple(prefix: str) -> Fn:
     return Fn(
         lambda c: tuple(c.attr(f"{prefix}{a}") for a in _AXES),
         lambda v, b: b.attrs.update({f"{prefix}{a}": n for a, n in zip(_AXES, v)}) if v is not None else None,
+        tuple(f"{prefix}{a}" for a in _AXES),
     )
 
 
@@ -189,6 +198,7 @@ MODE3 = Fn(read_mode, write_mode)
 PADS3 = Fn(
     lambda c: tuple(c.attr(n) for n in _CUSTOM),
     lambda v, b: b.attrs.update(dict(zip(_CUSTOM, v))) if v is not None else None,
+    _CUSTOM,
 )
 
 

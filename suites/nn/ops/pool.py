@@ -92,6 +92,19 @@ def _cells(c: Call) -> str | None:
     return underspecified("cells-behind-the-padding", over[0][:, None] | over[1])
 
 
+_FAR = (9, 20, 2**31 - 1)
+
+
+def _far(d: Draw, kind: str, kernel: list[int]) -> dict[str, Any]:
+    """A padding far beyond the kernel, or as long, and a stride that leaves few windows of it."""
+    pads = [d.pick((*_FAR, k)) for k in kernel]
+    out: dict[str, Any] = {_CHOICE: kind, "kernelSize": kernel, "stride": [max(p, 2) for p in pads]}
+    if kind == "includeLastPixel":
+        return {**out, "includeLastPixel.paddingAmounts": pads}
+    ends = [d.pick(((p, 0), (0, p), (p, p))) for p in pads]
+    return {**out, "valid.paddingAmounts": [n for pair in ends for n in pair]}
+
+
 def _draw(average: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         lead = (*(d.dim(1, 3) for _ in range(d.int(1, 2))), d.dim(1, 4))
@@ -108,6 +121,8 @@ def _draw(average: bool) -> Any:
         if d.int(0, 3):
             out["stride"] = [d.int(1, 3), d.int(1, 3)]
         kind = d.pick(("valid", "same", "includeLastPixel"))
+        if kind != "same" and d.chance(8):
+            return {**out, **_far(d, kind, kernel), "x": T((*lead, d.dim(1, 6), d.dim(1, 6)), const=const)}
         pads = [0, 0, 0, 0]
         if kind != "same" and d.bool():
             pads = [d.int(0, k - 1) for k in kernel for _ in "be"]
@@ -140,9 +155,9 @@ def _no_type(d: Draw) -> dict[str, Any]:
 _POOL = (
     Spelling(
         x=Image(),
-        kernel=Fn(_kernel),
-        strides=Fn(_strides),
-        pads=Fn(_pads),
+        kernel=Fn(_kernel, names=("kernelSize",)),
+        strides=Fn(_strides, names=("stride",)),
+        pads=Fn(_pads, names=("valid.paddingAmounts", "includeLastPixel.paddingAmounts")),
         padding=Fn(_mode),
         ceil=Fn(_complete),
         last=Fn(_last),
@@ -197,8 +212,12 @@ def _draw3(average: bool) -> Any:
             **{f"stride{n}": 1 if mode == "SAME" and d.int(0, 3) else d.int(1, 3) for n in _NAMES},
         }
         space = []
-        for k, pair in zip(kernel, _BORDERS):
+        for n, k, pair in zip(_NAMES, kernel, _BORDERS):
             b, e = (d.int(0, k - 1), d.int(0, k - 1)) if mode == "CUSTOM" else (0, 0)
+            if mode == "CUSTOM" and d.chance(8):
+                far = d.pick((*_FAR, k))
+                b, e = d.pick(((far, e), (b, far), (far, far)))
+                out[f"stride{n}"] = max(far, 2)
             out.update({f"customPadding{pair[0]}": b, f"customPadding{pair[1]}": e})
             space.append(max(1, k - b - e) + d.int(0, 3))
         if average and d.bool():
