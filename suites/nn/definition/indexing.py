@@ -75,6 +75,7 @@ def scatter(p: Any, container: Array, indices: Array, updates: Array) -> Array:
 def scatter_nd(p: Any, container: Array, indices: Array, updates: Array) -> Array:
     """Slices at index tuples combined with the container."""
     y, k = container.copy(), indices.shape[-1]
+    check(k <= y.ndim, "a tuple of more axes than there are")
     rows = updates.reshape(-1, *container.shape[k:])
     for t, row in zip(indices.reshape(-1, k), rows):
         at = tuple(_at(i, n, False) for i, n in zip(t, y.shape))
@@ -124,6 +125,7 @@ def where_non_zero(p: Any, x: Array) -> Array:
 def one_hot(p: Any, x: Array, given: Array | None = None) -> Array:
     """A new axis with one value on."""
     size = int(p.oneHotVectorSize if given is None else given.item())
+    check(size >= 0, "a vector of a size")
     y = np.full((*x.shape, size), p.offValue, np.float64)
     for at in np.ndindex(*x.shape):
         if 0 <= x[at] < size:

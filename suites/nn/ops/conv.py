@@ -60,7 +60,7 @@ class Padding(Codec):
 
     def encode(self, value: str, b: Build) -> None:
         b.attrs[self.choice] = "same" if value.startswith("same") else "valid"
-        if value == "same_lower":
+        if value == "same_lower" or (not value.startswith("same") and b.draw.chance(8)):  # then no model has it
             b.attrs["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.errors import RuleError, Unsupported
-from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T, accepted
+from harness.core.errors import RuleError
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T, accepted, underspecified
 from suites.nn import op
 from suites.nn.spell import Const, ints
 from suites.semantics import coreml
@@ -23,9 +23,29 @@ def whole(slot: str) -> Slotted:
     return Slotted(slot, lambda x: x.astype(np.int64))
 
 
+def _zeros_of_either_sign(d: Draw, values: list[float]) -> list[float]:
+    """Positions, of which 0 may be -0."""
+    return [-0.0 if v == 0 and d.bool() else v for v in values]
+
+
+def _among_itself(d: Draw, *names: str) -> dict[str, Any]:
+    """One blob that is read, or written, at the positions that it holds itself; the last names are given it too."""
+    n = d.int(1, 5)
+    x = T((n,), values=[float(d.int(0, n - 1)) for _ in range(n)], const=False)
+    return {**dict.fromkeys(names, x), "@same": dict.fromkeys(names[1:], names[0])}
+
+
 def _draw_gather(d: Draw) -> dict[str, Any]:
     """The ranks of data and indices make a result of rank 5 at most."""
+    if d.chance(16):
+        return {**_among_itself(d, "data", "indices"), "axis": 0}
     shape = d.shape(1)
+    if d.chance(16):
+        return {
+            "data": T(shape),
+            "indices": T((2,), values=_zeros_of_either_sign(d, [0.0, 0.0])),
+            "axis": d.axis(len(shape)),
+        }
     axis = d.axis(len(shape))
     like = d.part(1, 6 - len(shape))
     return {"data": T(shape), "indices": T(like, recipe=f"signed_index:{shape[axis]}"), "axis": axis}
@@ -60,19 +80,37 @@ op(
 
 
 def _draw_gather_nd(d: Draw) -> dict[str, Any]:
-    """Index tuples [..., depth]; none is negative, since the text says of other layers only that such ones count."""
+    """Index tuples [..., depth], now and then negative ones: the text says of other layers only that such ones
+    count."""
+    if d.chance(16):
+        data = T((1,), values=[0.0], const=False)
+        return {"data": data, "indices": data, "@same": {"indices": "data"}}
     shape = d.shape(1)
     depth = d.int(1, len(shape))
     lead = tuple(d.int(1, 4) for _ in range(d.int(0, min(4, 5 - len(shape[depth:])))))
-    values = [float(d.int(0, n - 1)) for _ in range(int(np.prod(lead))) for n in shape[:depth]]
-    return {"data": T(shape), "indices": T((*lead, depth), values=values)}
+    least = d.chance(12)
+    values = [float(d.int(-n if least else 0, n - 1)) for _ in range(int(np.prod(lead))) for n in shape[:depth]]
+    return {"data": T(shape), "indices": T((*lead, depth), values=_zeros_of_either_sign(d, values))}
+
+
+def _below_zero(c: Call) -> str | None:
+    return "a-negative-entry-of-a-tuple" if (c.inputs["indices"] < 0).any() else None
+
+
+_TUPLE_TOO_LONG = {"indices": T((1, 2), values=[0.0, 0.0])}
 
 
 op(
     "gatherND",
     s.gather_nd,
     Sampling(_draw_gather_nd),
-    Checks(breaks={"index-in-range": _no_such_place(_draw_gather_nd, lambda o: max(o["data"].shape))}),
+    Checks(
+        ambiguous=_below_zero,
+        breaks={
+            "index-in-range": _no_such_place(_draw_gather_nd, lambda o: max(o["data"].shape)),
+            "tuple-within-rank": lambda d: {"data": T((3,)), **_TUPLE_TOO_LONG},
+        },
+    ),
     x="data",
     indices=whole("indices"),
 )
@@ -81,17 +119,24 @@ op(
 def _like_data(c: Call) -> np.ndarray:
     """Extents agree with the data except along the axis."""
     x, i, axis = c.inputs[next(n for n in ("data", "container") if n in c.inputs)], c.inputs["indices"], c.attr("axis")
+    if not -x.ndim <= axis < x.ndim:
+        raise RuleError("axis-in-range", f"axis {axis} for rank {x.ndim}")
     if i.ndim != x.ndim or any(n != m for k, (n, m) in enumerate(zip(i.shape, x.shape)) if k != axis % x.ndim):
         raise RuleError("indices-like-data", f"indices {list(i.shape)} for {list(x.shape)} along {axis}")
     return i.astype(np.int64)
 
 
 def _draw_along(d: Draw) -> dict[str, Any]:
+    if d.chance(16):
+        return {**_among_itself(d, "data", "indices"), "axis": d.pick((0, -1))}
     shape = list(d.shape(1))
     axis = d.axis(len(shape))
     n = shape[axis]
     like = [*shape]
     like[axis] = d.dim(1)
+    if d.chance(16):
+        zeros = _zeros_of_either_sign(d, [0.0] * int(np.prod(like)))
+        return {"data": T(shape), "indices": T(like, values=zeros), "axis": axis}
     return {"data": T(shape), "indices": T(like, recipe=f"signed_index:{n}"), "axis": axis}
 
 
@@ -111,7 +156,17 @@ op(
     "gatherAlongAxis",
     s.gather_elements,
     Sampling(_draw_along),
-    Checks(breaks={"indices-like-data": _unlike("data", _draw_along)}),
+    Checks(
+        breaks={
+            "indices-like-data": _unlike("data", _draw_along),
+            "axis-in-range": lambda d: {
+                "data": T((2, 3)),
+                "indices": T((2, 3), values=[0.0] * 6),
+                "axis": d.pick((2, -3)),
+            },
+            "index-in-range": _no_such_place(_draw_along, lambda o: o["data"].shape[o["axis"]]),
+        }
+    ),
     x="data",
     indices=Fn(_like_data),
 )
@@ -131,7 +186,7 @@ _TABLE = Map("mode", _MODES)
 def _places(d: Draw, n: int, count: int, once: bool) -> list[float]:
     """Indices into ``n`` elements, of either sign; ``once``: no two the same."""
     at = d.shuffle(range(n))[:count] if once else [d.int(0, n - 1) for _ in range(count)]
-    return [float(i - n if d.chance(3) else i) for i in at]
+    return _zeros_of_either_sign(d, [float(i - n if d.chance(3) else i) for i in at])
 
 
 def _folded(d: Draw, count: int, most: int) -> tuple[int, ...]:
@@ -143,8 +198,28 @@ def _folded(d: Draw, count: int, most: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def _written_with_itself(d: Draw) -> dict[str, Any]:
+    """One blob in two of three places, or in all."""
+    out = _among_itself(d, *d.pick(_SHARING))
+    (n,) = next(v.shape for v in out.values() if isinstance(v, T))
+    out.setdefault("container", T((n,)))
+    out.setdefault("indices", T((n,), values=[float(i) for i in range(n)]))
+    out.setdefault("updates", T((n,)))
+    return {**out, "axis": 0, "mode": d.pick(("SCATTER_UPDATE", "SCATTER_ADD", "SCATTER_SUB"))}
+
+
+_SHARING = (
+    ("container", "indices"),
+    ("container", "updates"),
+    ("indices", "updates"),
+    ("container", "indices", "updates"),
+)
+
+
 def _draw_scatter(d: Draw) -> dict[str, Any]:
     """Indices of rank 1 and above: their axes take the place of ``axis`` in the updates."""
+    if d.chance(16):
+        return _written_with_itself(d)
     shape = d.shape(1)
     axis, mode = d.axis(len(shape)), d.pick(tuple(_MODES.values()))
     n = shape[axis]
@@ -164,6 +239,10 @@ def _last(keys: np.ndarray) -> np.ndarray:
     """Positions of the rows of ``keys`` that no later row repeats, in order."""
     seen = {tuple(k): i for i, k in enumerate(keys.tolist())}
     return np.array(sorted(seen.values()), np.int64)
+
+
+def _few_updates(n: int) -> dict[str, Any]:
+    return {"container": T((3,)), "indices": T((2,), values=[0.0, 1.0]), "updates": T((n,))}
 
 
 def _written(c: Call) -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +286,11 @@ op(
     Sampling(_draw_scatter),
     Checks(
         ambiguous=_not_a_number,
-        breaks={"index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]])},
+        breaks={
+            "index-in-range": _outside(_draw_scatter, lambda o: o["container"].shape[o["axis"]]),
+            "axis-in-range": lambda d: {**_few_updates(2), "axis": d.pick((1, -2))},
+            "updates-fit": lambda d: {**_few_updates(3), "axis": 0},
+        },
     ),
     x="container",
     indices=Fn(lambda c: _written(c)[0]),
@@ -217,6 +300,8 @@ op(
 
 
 def _draw_scatter_along(d: Draw) -> dict[str, Any]:
+    if d.chance(16):
+        return _written_with_itself(d)
     shape = [min(n, 5) for n in d.shape(1)]
     axis, mode = d.axis(len(shape)), d.pick(tuple(_MODES.values()))
     n = shape[axis]
@@ -244,6 +329,7 @@ op(
         ambiguous=_not_a_number,
         breaks={
             "index-in-range": _outside(_draw_scatter_along, lambda o: o["container"].shape[o["axis"]]),
+            "axis-in-range": lambda d: {**_few_updates(2), "axis": d.pick((1, -2))},
             "indices-like-data": _unlike("container", _draw_scatter_along),
         },
     ),
@@ -253,8 +339,23 @@ op(
 )
 
 
+def _tuples_of_itself(d: Draw) -> dict[str, Any]:
+    """One blob in two places: a tuple of one entry, or tuples of one entry as the updates of rows of one element."""
+    x = T((1,), values=[0.0], const=False)
+    if d.bool():
+        out: dict[str, Any] = {"container": x, "indices": x, "updates": T(()), "@same": {"indices": "container"}}
+        out["updates"] = T((1, 1), values=[0.0])
+        return {**out, "container": (y := T((1, 1), values=[0.0], const=False)), "indices": y}
+    rows = T((2, 1), values=[float(d.int(0, 1)) for _ in "ab"], const=False)
+    names = d.pick((("container", "updates"), ("indices", "updates")))
+    out = {"container": T((2, 1)), "indices": T((2, 1), values=[1.0, 0.0]), "updates": T((2, 1))}
+    return {**out, **dict.fromkeys(names, rows), "@same": {names[1]: names[0]}}
+
+
 def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
-    """indices [..., L]; none is negative, since the text says of other layers only that such ones count."""
+    """indices [..., L], now and then negative ones: the text says of other layers only that such ones count."""
+    if d.chance(16):
+        return _tuples_of_itself(d)
     shape = [min(n, 5) for n in d.shape(1)]
     depth, mode = d.int(1, len(shape)), d.pick(tuple(_MODES.values()))
     total = int(np.prod(shape[:depth]))
@@ -265,6 +366,9 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
         else [d.int(0, total - 1) for _ in range(d.int(1, 6))]
     )
     values = [float(i) for k in spots for i in np.unravel_index(k, shape[:depth])]
+    if d.chance(12):
+        values = [v - n if d.bool() else v for v, n in zip(values, shape[:depth] * len(spots))]
+    values = _zeros_of_either_sign(d, values)
     lead = _folded(d, len(spots), min(4, 5 - len(shape[depth:])))
     return {
         "container": T(shape),
@@ -278,13 +382,14 @@ def _written_nd(c: Call) -> tuple[np.ndarray, np.ndarray]:
     """Indices [n, depth] and updates [n, ...]; the later of two updates of one place stays.
 
     A negative index has two readings: from the end, as the text of other layers says, or the whole slice, as an earlier
-    text of this one did.
+    text of this one did.  Here it is from the end, and nothing is compared.
     """
     x, i, u = c.inputs["container"], c.inputs["indices"].astype(np.int64), c.inputs["updates"]
-    if np.any(i < 0):
-        raise Unsupported("negative indices of scatterND")
     depth = i.shape[-1]
-    if depth > x.ndim or u.shape != (*i.shape[:-1], *x.shape[depth:]):
+    if depth > x.ndim:
+        raise RuleError("tuple-within-rank", f"tuples of {depth} for rank {x.ndim}")
+    i = np.where(i < 0, i + np.array(x.shape[:depth], np.int64), i)
+    if u.shape != (*i.shape[:-1], *x.shape[depth:]):
         raise RuleError("updates-fit", f"updates {list(u.shape)} for indices {list(i.shape)} into {list(x.shape)}")
     rows, u = i.reshape(-1, depth), u.reshape(-1, *x.shape[depth:])
     if c.attr("mode") != "SCATTER_UPDATE":
@@ -305,8 +410,16 @@ op(
     ),
     Sampling(_draw_scatter_nd),
     Checks(
-        ambiguous=_not_a_number,
-        breaks={"index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape))},
+        ambiguous=lambda c: _below_zero(c) or _not_a_number(c),
+        breaks={
+            "index-in-range": _outside(_draw_scatter_nd, lambda o: max(o["container"].shape)),
+            "tuple-within-rank": lambda d: {"container": T((3,)), **_TUPLE_TOO_LONG, "updates": T((1,))},
+            "updates-fit": lambda d: {
+                "container": T((3,)),
+                "indices": T((2, 1), values=[0.0, 1.0]),
+                "updates": T((3,)),
+            },
+        },
     ),
 )
 
@@ -371,18 +484,49 @@ def _draw_nonzero(d: Draw) -> dict[str, Any]:
 op("whereNonZero", s.nonzero_rows, Sampling(_draw_nonzero))
 
 
+def _hot_places(d: Draw, shape: tuple[int, ...], n: int) -> T:
+    """Places in a vector of ``n`` and beside it; now and then far outside, or none that has a position."""
+    if d.int(0, 3):
+        return T(shape, recipe=d.pick((f"index:{n}", f"ints:{-n - 1}:{n + 1}")))
+    far = (np.inf, -np.inf, 3.4028234663852886e38, -3.4028234663852886e38, 2.0**24 + 2, -0.0, -0.0, 1.0, -1.0)
+    count = int(np.prod(shape))
+    values = [float(d.pick(far)) for _ in range(count)]
+    if d.bool():
+        values[d.pick((0, count - 1))] = d.pick((np.nan, np.nan, 0.5, 1e-40))
+    return T(shape, values=values)
+
+
+def _no_place(c: Call) -> Any:
+    """Of a number between two positions, and of NaN, the text does not say whether it is outside of the range."""
+    x = c.inputs["x"]
+    axis = c.attr("axis") % (x.ndim + 1)
+    with np.errstate(all="ignore"):
+        odd = np.isnan(x) | (np.isfinite(x) & (x != np.floor(x)))
+    depth = ints(c.inputs["size_in"])[0] if "size_in" in c.inputs else c.attr("oneHotVectorSize")
+    at = np.repeat(np.expand_dims(odd, axis), depth, axis)
+    return underspecified("one-hot-of-no-position", at) if odd.any() else None
+
+
+def _positions(c: Call) -> np.ndarray:
+    """What is far outside as a position that is outside, too."""
+    return np.nan_to_num(np.clip(c.inputs["x"], -(2.0**30), 2.0**30), nan=-(2.0**30)).astype(np.int64)
+
+
 def _draw_hot(d: Draw) -> dict[str, Any]:
     """One or two inputs, the second the size; indices outside of the vector on either side give no hot element."""
     shape, n = d.shape(1, 4), d.int(1, 7)
     out: dict[str, Any] = {
-        "x": T(shape, recipe=d.pick((f"index:{n}", f"ints:{-n - 1}:{n + 1}"))),
+        "x": _hot_places(d, shape, n),
         "axis": d.axis(len(shape) + 1),
         "onValue": d.int(1, 16) / 4,
         "offValue": d.int(-8, 0) / 4,
     }
+    if d.chance(16):  # one blob says where and how many
+        x = T((1,), values=[float(n)], const=False)
+        return {**out, "x": x, "size_in": x, "axis": d.axis(2), "@same": {"size_in": "x"}}
     if d.bool():
-        return {**out, "oneHotVectorSize": n}
-    out["size_in"] = T((1,), values=[float(n)])
+        return {**out, "oneHotVectorSize": d.pick((n, n, n, 20))}
+    out["size_in"] = T((1,) * d.pick((1, 1, 1, 2, 3, 4, 5)), values=[float(n)])
     return {**out, "oneHotVectorSize": n + 1} if d.bool() else out  # ignored beside the input
 
 
@@ -390,7 +534,7 @@ op(
     "oneHot",
     s.one_hot,
     Spelling(
-        indices="x",
+        indices=Fn(_positions),
         depth=Fn(lambda c: ints(c.inputs["size_in"])[0] if "size_in" in c.inputs else c.attr("oneHotVectorSize")),
         on=Const("onValue"),
         off=Const("offValue"),
@@ -398,12 +542,18 @@ op(
     ),
     Sampling(_draw_hot),
     Checks(
+        ambiguous=_no_place,
         breaks={
+            "depth-not-negative": lambda d: {
+                "x": T((2,), values=[0.0, 1.0]),
+                "size_in": T((1,), values=[-1.0]),
+                "axis": 0,
+            },
             "axis-in-range": lambda d: {
                 "x": T((3,), values=[0.0, 1.0, 0.0]),
                 "oneHotVectorSize": 2,
                 "axis": d.pick((2, -3)),
-            }
-        }
+            },
+        },
     ),
 )

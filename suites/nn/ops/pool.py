@@ -115,7 +115,14 @@ def _draw(average: bool) -> Any:
         const = False if "@mapping" in out else None
         if d.chance(6):
             x = T((*lead, d.dim(1, 6), d.dim(1, 6)), const=const)
-            return {**out, "x": x, "globalPooling": True, _CHOICE: "valid"}
+            mode = {"same.asymmetryMode": "TOP_LEFT_HEAVY"} if d.chance(4) else {}
+            return {
+                **out,
+                **mode,
+                "x": x,
+                "globalPooling": True,
+                _CHOICE: d.pick(("valid", "valid", "includeLastPixel", "same")),
+            }
         if kernel != [3, 3] or d.bool():
             out["kernelSize"] = kernel
         if d.int(0, 3):
@@ -131,7 +138,7 @@ def _draw(average: bool) -> Any:
             out["includeLastPixel.paddingAmounts"] = pads[::2]
         elif kind == "valid" and (any(pads) or d.bool()):
             out["valid.paddingAmounts"] = pads
-        elif kind == "same" and d.bool():
+        if d.bool() if kind == "same" else d.chance(8):  # beside another type no model has it
             out["same.asymmetryMode"] = "TOP_LEFT_HEAVY"
         least = [1 if kind == "same" else max(1, k - b - e) for k, b, e in zip(kernel, pads[::2], pads[1::2])]
         if kind == "includeLastPixel" and d.chance(4):  # a kernel above the image, by less than a stride
@@ -220,7 +227,7 @@ def _draw3(average: bool) -> Any:
                 out[f"stride{n}"] = max(far, 2)
             out.update({f"customPadding{pair[0]}": b, f"customPadding{pair[1]}": e})
             space.append(max(1, k - b - e) + d.int(0, 3))
-        if average and d.bool():
+        if d.bool() if average else d.chance(6):  # "Meaningless in Max Pooling"
             out["countExcludePadding"] = True
         return {**out, "x": T((d.dim(1, 3), d.dim(1, 3), *space))}
 
