@@ -220,6 +220,8 @@ def _spread3(p: Any, x: Array, w: Array, stride: Any, dilation: Any, groups: int
     per, kernel = w.shape[1], w.shape[2:]
     check(c % groups == 0, "groups")
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    if any(r > 1 << 20 for r in reach):
+        raise Unsupported("a kernel spread beyond what is held")
     full = np.zeros((n, groups * per, *((s - 1) * t + r for s, t, r in zip(x.shape[2:], stride, reach))))
     for i, o, tap in itertools.product(range(c), range(per), itertools.product(*map(range, kernel))):
         at = tuple(slice(v * d, v * d + (s - 1) * t + 1, t) for v, d, s, t in zip(tap, dilation, x.shape[2:], stride))

@@ -29,9 +29,14 @@ def _numbers(d: Draw, kind: str) -> dict[str, Any]:
     }[kind]
 
 
+def _seed(d: Draw) -> int:
+    """A number of 64 bits; -1 is "random" (NeuralNetworkBuilder of coremltools)."""
+    return d.pick((-1, -2, -(2**31))) if d.chance(8) else d.int(0, 2**31 - 1)
+
+
 def _drawn(kind: str, form: str) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape, out = d.shape(1), {**_numbers(d, kind), "seed": d.int(0, 2**31 - 1)}
+        shape, out = d.shape(1), {**_numbers(d, kind), "seed": _seed(d)}
         if form == "Like":
             return {**out, "x": T(shape)}
         if form == "Static":
@@ -79,7 +84,8 @@ def _draw_categorical(d: Draw) -> dict[str, Any]:
         "x": T(shape, recipe="unit") if logits else s.distributions(d, shape),
         "isLogits": logits,
         "numSamples": d.int(1, 9),
-        "seed": d.int(0, 2**31 - 1),
+        "seed": _seed(d),
+        **({"eps": d.pick((1e-10, 1e-6, 0.25))} if d.chance(4) else {}),
     }
     return {**out, "temperature": d.pick((0.5, 1.0, 2.0))} if logits and d.bool() else out
 

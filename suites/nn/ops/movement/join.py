@@ -35,12 +35,16 @@ def _no_axis(d: Draw) -> dict[str, Any]:
     return {"xs": [T((2, 3))] * 2, "axis": d.pick((3, 4, -4))}
 
 
+def _ranks_apart(d: Draw) -> dict[str, Any]:
+    return {"xs": [T((2, 3, 1, 1)), T((2, 3, 1))], "axis": 0}
+
+
 _JOINED: dict[str, Any] = {"two-or-more": _one_part, "axis-in-range": _no_axis}
 op(
     "concatND",
     s.concat,
     Sampling(_two(s.concat.derive)),
-    Checks(breaks={**_JOINED, "same-other-extents": _parts_apart}),
+    Checks(breaks={**_JOINED, "same-other-extents": _parts_apart, "same-rank": _ranks_apart}),
     xs=several(),
 )
 op(
@@ -86,6 +90,7 @@ op(
             "axis-in-range": lambda d: {"xs": [T(d.shape(1, 2))] * 2},
             "two-or-more": lambda d: {"xs": [T(d.shape(3))]},
             "same-other-extents": lambda d: {"xs": [T((2, 3, 4)), T((2, 3, 5))]},
+            "same-rank": lambda d: {"xs": [T((2, 3, 1, 1)), T((2, 3, 1))]},
         }
     ),
     xs=several(),
@@ -94,8 +99,8 @@ op(
 
 
 def _draw_split(d: Draw) -> dict[str, Any]:
-    n = d.int(2, 4)
-    shape = list(d.shape(3))
+    n = d.pick((2, 3, 4, 2, 3, 4, 9))
+    shape = list(d.shape(3)) if n < 9 else [9, 1, 1]
     shape[-3] = n * d.dim(1, 4)
     return {"x": T(shape), "nOutputs": n, "@outs": n}
 
@@ -112,7 +117,11 @@ op(
     Sampling(_draw_split),
     Checks(
         agrees={"nOutputs": lambda c: c.n_outs},
-        breaks={"count-divides": _split_uneven, "nOutputs-agrees": None},  # a blob that nobody names may be made
+        breaks={
+            "count-divides": _split_uneven,
+            "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "nOutputs": 2, "@outs": 2},
+            "nOutputs-agrees": None,  # a blob that nobody names may be made
+        },
     ),
     axis=Fn(lambda c: -3),
     count="nOutputs",
@@ -142,14 +151,17 @@ def _uneven(c: Call) -> str | None:
 
 def _draw_split_nd(d: Draw) -> dict[str, Any]:
     shape = list(d.shape(1))
-    axis, n = d.axis(len(shape)), d.int(2, 4)
+    axis, n = d.axis(len(shape)), d.pick((2, 3, 4, 2, 3, 4, 9))
     if d.bool():
         shape[axis] = n * d.dim(1, 4) + (d.int(1, n - 1) if d.chance(3) else 0)
-        return {"x": T(shape), "axis": axis, "numSplits": n, "@outs": n}
+        out: dict[str, Any] = {"x": T(shape), "axis": axis, "numSplits": n, "@outs": n}
+        return {**out, "splitSizes": []} if d.chance(4) else out
     parts = [d.dim(1, 5) for _ in range(n)]
+    if len(shape) > 1 and d.chance(8):  # parts that are longer than another axis is
+        shape, axis, parts[0] = [1, *shape[1:]], len(shape) - 1, 12
     shape[axis] = sum(parts)
-    out: dict[str, Any] = {"x": T(shape), "axis": axis, "splitSizes": parts, "@outs": n}
-    return {**out, "numSplits": n + 1} if d.chance(3) else out  # ignored beside the sizes
+    out = {"x": T(shape), "axis": axis, "splitSizes": parts, "@outs": n}
+    return {**out, "numSplits": d.pick((0, 1, n + 1, 2**31 - 1))} if d.chance(3) else out  # ignored beside the sizes
 
 
 def _split_nd_short(d: Draw) -> dict[str, Any]:
@@ -165,7 +177,14 @@ op(
     "splitND",
     s.split,
     Sampling(_draw_split_nd),
-    Checks(ambiguous=_uneven, breaks={"sizes-sum": _split_nd_short, "parts-have-elements": _split_nd_bare}),
+    Checks(
+        ambiguous=_uneven,
+        breaks={
+            "sizes-sum": _split_nd_short,
+            "parts-have-elements": _split_nd_bare,
+            "axis-in-range": lambda d: {"x": T((4, 4)), "axis": d.pick((2, -3)), "numSplits": 2, "@outs": 2},
+        },
+    ),
     sizes=Fn(_sizes_nd),
 )
 
@@ -181,6 +200,9 @@ def _reps(c: Call) -> tuple[int, ...]:
 
 
 def _draw_tile(d: Draw) -> dict[str, Any]:
+    if d.chance(16):  # one blob repeated as often as it says
+        x = T((1,), values=[float(d.int(1, 4))], const=False)
+        return {"x": x, "reps_in": x, "@same": {"reps_in": "x"}}
     values = s.tile.derive(d)
     reps = list(values["repeats"])
     if d.bool():  # an entry for every axis: shorter ones are described for the parameter alone
@@ -222,7 +244,10 @@ def _draw_reverse_seq(d: Draw) -> dict[str, Any]:
     shape = d.shape(2)
     batch = d.int(0, len(shape) - 2)
     seq = d.int(batch + 1, len(shape) - 1)
+    if d.chance(12):
+        shape = tuple(d.pick((16, 130, 257)) if i == batch else min(n, 2) for i, n in enumerate(shape))
     lengths = [float(d.int(0, shape[seq])) for _ in range(shape[batch])]
+    lengths = [-0.0 if n == 0 and d.bool() else n for n in lengths]
     r = len(shape)
     return {
         "x": T(shape),
@@ -251,7 +276,13 @@ op(
     "reverseSeq",
     s.reverse_sequence,
     Sampling(_draw_reverse_seq),
-    Checks(breaks={"batch-before-sequence": _sequence_first, "lengths-in-range": _too_long}),
+    Checks(
+        breaks={
+            "batch-before-sequence": _sequence_first,
+            "lengths-in-range": _too_long,
+            "lengths-per-batch": lambda d: {**_too_long(d), "lengths": T((3,), values=[1.0, 1.0, 1.0])},
+        }
+    ),
     lengths=Slotted("lengths", lambda x: x.astype(np.int64)),
     seq_axis=Fn(_sequence_axis),
     batch_axis="batchAxis",

@@ -28,6 +28,8 @@ op("fillDynamic", s.fill, value=Const("value"), shape=sizes("shape"))
 def _constant(rank: int | None) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         shape = tuple(d.dim(1, 5) for _ in range(3)) if rank == 5 else d.shape(1, 4)
+        if d.chance(16):
+            shape = (*shape[:-1], d.pick((16, 128, 257)), d.pick((1, 9)))[-len(shape) :]
         return {"data": T(shape, const=True), "shape": list(shape)}
 
     return draw
@@ -60,9 +62,33 @@ op(
 )
 
 
+_MAX, _TINY, _WHOLE = 3.4028234663852886e38, 2.0**-140, 2.0**24
+# start, end and step at the ends of the type: of few elements, each of them a float
+_AT_ENDS = (
+    (0.0, _MAX, _MAX / 2),
+    (_MAX, 0.0, -_MAX),
+    (0.0, -_MAX, -_MAX / 2),
+    (-_MAX, 0.0, _MAX),
+    (0.0, 4 * _TINY, _TINY),
+    (_TINY, 4 * _TINY, 2 * _TINY),
+    (-0.0, 2.0, 1.0),
+    (-2.0, -0.0, 1.0),
+    (_WHOLE + 2, _WHOLE + 8, 2.0),
+    (0.0, _WHOLE * 4, _WHOLE * 2),
+    (0.5, 2.5, 0.5),
+)
+
+
 def _dynamic(d: Draw) -> dict[str, Any]:
+    if d.chance(16):  # one number for two
+        n = T((1,), values=[float(d.int(1, 4))], const=False)
+        if d.bool():
+            return {"end": n, "start": T((1,), values=[0.0]), "step": n, "@same": {"step": "end"}}
+        return {"end": T((1,), values=[12.0]), "start": n, "step": n, "@same": {"step": "start"}}
     start, end, step = _draw_range(d)
     given = d.int(0, 2)
+    if d.chance(6):
+        (start, end, step), given = d.pick(_AT_ENDS), 2
     out: dict[str, Any] = {"end": T((1,), values=[end])}
     for i, (slot, name, v) in enumerate((("start", "startValue", start), ("step", "stepSizeValue", step))):
         out.update({slot: T((1,), values=[v])} if i < given else {name: v})

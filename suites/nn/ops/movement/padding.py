@@ -81,6 +81,9 @@ def _nd_pads(c: Call) -> tuple[int, ...]:
 
 
 def _draw_constant_pad(d: Draw) -> dict[str, Any]:
+    if d.chance(16):  # one blob padded by as much as it says
+        x = T((2,), values=[float(d.int(0, 2)) for _ in "be"], const=False)
+        return {"x": x, "pads_in": x, "value": 1.0, "@same": {"pads_in": "x"}}
     shape = d.shape(1)
     to_size = d.chance(3)
     amounts = []
@@ -95,7 +98,8 @@ def _draw_constant_pad(d: Draw) -> dict[str, Any]:
         out["padToGivenOutputSizeMode"] = True
     if d.bool():
         return {**out, "padAmounts": amounts}
-    return {**out, "pads_in": T((len(amounts),), values=[float(a) for a in amounts])}
+    values = [-0.0 if a == 0 and d.chance(4) else float(a) for a in amounts]
+    return {**out, "pads_in": T((len(amounts),), values=values)}
 
 
 op(
@@ -129,8 +133,14 @@ def _draw_crop(d: Draw) -> dict[str, Any]:
     h, w = d.dim(1, 6), d.dim(1, 6)
     lead = d.part(1, 3)
     x = T((*lead, h + t + b, w + l + r))
+    if d.chance(12):  # what is left is 1 by 1: a border far longer
+        x = T((*lead, 20, 20))
+        t, b, l, r, h, w = 19, 0, 0, 19, 1, 1
     if d.bool():
         return {"x": x, "cropAmounts": [t, b, l, r]}
+    if d.chance(6):
+        like = T((*lead, h, w), const=False)
+        return {"x": like, "like": like, "offset": [0, 0], "@same": {"like": "x"}}
     return {"x": x, "like": T((*lead, h, w)), "offset": [t, l]}
 
 
