@@ -45,8 +45,8 @@ def evaluate(call: Call) -> list[np.ndarray]:
     captured = call.inputs.get("captured", [])
     for i, x in enumerate(captured):
         run.blobs[f"captured{i}"] = x
-    for i, name in enumerate(states(layer, results)):
-        run.blobs[name] = captured[i]
+    for name, x in zip(states(layer, results), captured):  # others are made by the body
+        run.blobs[name] = x
     inputs: dict[str, Any] = {}
     for slot in ("condition", "count"):
         if slot in call.inputs:
@@ -71,8 +71,8 @@ def place(b: Network, prefix: str, inst: Instance, names: dict[str, list[str]]) 
     def name(n: str) -> str:
         return to.setdefault(n, f"{prefix}_{n}")
 
-    for i, s in enumerate(states(layer, results)):
-        b.add(f"{prefix}_start{i}", "copy", [captured[i]], [name(s)], {})
+    for i, (s, first) in enumerate(zip(states(layer, results), captured)):
+        b.add(f"{prefix}_start{i}", "copy", [first], [name(s)], {})
     renamed = _renamed(attrs, name)
     given = [n for slot in ("condition", "count") for n in names.get(slot, ())]
     b.add(prefix, layer, given, [], renamed)

@@ -68,7 +68,11 @@ def _not_custom(i: Instance) -> bool:
 
 
 _SIDES = ("Front", "Back", "Top", "Bottom", "Left", "Right")
-_INDEX, _STEP, _MASK = _each(lambda d: d.int(-2, 3)), _each(lambda d: d.pick((-1, 1, 2))), _each(lambda d: d.bool())
+_INDEX, _STEP, _MASK = (
+    _each(lambda d: d.int(-2, 3)),
+    _each(lambda d: d.pick((-1, 1, 2, 0, -(2**31)))),
+    _each(lambda d: d.bool()),
+)
 _IF_BOTH = ("weightMatrixFirstDimension", "weightMatrixSecondDimension")
 
 # op -> (parameter, when it does not count, a value of it)

@@ -62,7 +62,7 @@ def _back(c: Call, results: list[Any]) -> list[Any]:
 
 def _draw(*names: str) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape = d.shape(3)
+        shape = d.shape(3) if not d.chance(16) else (d.pick((16, 130, 257)), 1, 2)
         return {"x": T(shape), **{n: T((d.pick((1, shape[-3])),), const=True) for n in names}}
 
     return draw

@@ -180,8 +180,13 @@ def _forms(d: Draw, c: int, h: int, w: int) -> tuple[int, ...]:
     return d.pick(((1,), (c,), (1, h, w), (c, h, w)))
 
 
+def _image_shape(d: Draw) -> tuple[int, ...]:
+    """Now and then an axis beyond a vector, or many elements."""
+    return d.pick(((16, 1, 2), (2, 130, 1), (1, 9, 257), (257, 3, 3))) if d.chance(12) else d.shape(3)
+
+
 def _draw_scale(d: Draw) -> dict[str, Any]:
-    shape = d.shape(3)
+    shape = _image_shape(d)
     form = _forms(d, *shape[-3:])
     out: dict[str, Any] = {"x": T(shape), "scale": T(form, const=True), "shapeScale": list(form)}
     if d.bool():
@@ -191,7 +196,7 @@ def _draw_scale(d: Draw) -> dict[str, Any]:
 
 
 def _draw_bias(d: Draw) -> dict[str, Any]:
-    shape = d.shape(3)
+    shape = _image_shape(d)
     form = _forms(d, *shape[-3:])
     return {"x": T(shape), "bias": T(form, const=True), "shape": list(form)}
 

@@ -74,9 +74,14 @@ def _bias(d: Draw, n: int) -> dict[str, Any]:
     return {"hasBias": True, "bias": T((n,), const=True)} if d.bool() else {}
 
 
+def _width(d: Draw) -> int:
+    """How many elements a result has along its channel."""
+    return d.pick((16, 130, 257)) if d.chance(16) else d.dim(1)
+
+
 def _draw_inner(d: Draw) -> dict[str, Any]:
     shape = d.shape(1)
-    n, o = fold(shape)[2], d.dim(1)
+    n, o = fold(shape)[2], _width(d)
     return {"x": T(shape), "weights": T((o, n), const=True), "inputChannels": n, "outputChannels": o, **_bias(d, o)}
 
 
@@ -105,9 +110,16 @@ def _embedded(c: Call) -> np.ndarray:
     return x.reshape(x.shape[:-3]).astype(np.int64)
 
 
+def _looked_up(d: Draw, shape: tuple[int, ...], v: int) -> T:
+    """Places in a dictionary of ``v``; now and then 0 is -0."""
+    if not d.chance(12):
+        return T(shape, recipe=f"index:{v}")
+    return T(shape, values=[float(d.int(1, v - 1)) if v > 1 and d.bool() else -0.0 for _ in range(int(np.prod(shape)))])
+
+
 def _draw_embedding(d: Draw) -> dict[str, Any]:
-    v, o = d.dim(1), d.dim(1)
-    x = T((*(d.dim(1, 6) for _ in range(d.int(1, 2))), 1, 1, 1), recipe=f"index:{v}")
+    v, o = d.dim(1), _width(d)
+    x = _looked_up(d, (*(d.dim(1, 6) for _ in range(d.int(1, 2))), 1, 1, 1), v)
     return {"x": x, "weights": T((o, v), const=True), "inputDim": v, "outputChannels": o, **_bias(d, o)}
 
 
@@ -152,8 +164,8 @@ def _embedded_nd(c: Call) -> np.ndarray:
 
 
 def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
-    v, o = d.dim(1), d.dim(1)
-    x = T((*d.part(1, 4), 1), recipe=f"index:{v}")
+    v, o = d.dim(1), _width(d)
+    x = _looked_up(d, (*d.part(1, 4), 1), v)
     return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}
 
 
@@ -191,7 +203,7 @@ def _turned_vector(c: Call) -> str | None:
 
 def _draw_product(d: Draw) -> dict[str, Any]:
     if d.bool():
-        n, m = d.dim(1), d.dim(1)
+        n, m = d.dim(1), _width(d)
         flags = {"transposeA": d.bool(), "transposeB": d.bool()} if d.bool() else {}  # ignored
         return {
             "a": T((*d.part(0, 4), n)),
@@ -228,4 +240,10 @@ op(
     stack=Fn(lambda c: "b" in c.inputs),
 )
 
-op("dot", s.dot_channels, Sampling(ranks=(3, 5)), cosine="cosineSimilarity")
+op(
+    "dot",
+    s.dot_channels,
+    Sampling(ranks=(3, 5)),
+    Checks(breaks={"rank-at-least-3": lambda d: dict.fromkeys("ab", T(d.shape(1, 2)))}),
+    cosine="cosineSimilarity",
+)

@@ -120,13 +120,26 @@ def _sum_axis(c: Call) -> int:
     return int(c.inputs["axis_in"].reshape(-1)[0]) if "axis_in" in c.inputs else c.attr("axis")
 
 
-def _write_axis(v: int, b: Any) -> None:
-    if b.draw.bool():
-        b.attrs["axis"] = v
-    else:
-        b.tensor("axis_in", T((1,), values=[float(v)]))
-        if b.draw.bool():
-            b.attrs["axis"] = 0  # ignored beside the input
+def _draw_sums(d: Draw) -> dict[str, Any]:
+    """The axis as a parameter or as an input of one number, which may be the blob that is summed."""
+    v = s.cumsum.derive(d)
+    out: dict[str, Any] = {"x": v["x"], "excludeFinalSum": bool(v["exclusive"]), "reverse": bool(v["reverse"])}
+    if d.chance(16):
+        x = T((1,), values=[d.pick((0.0, -0.0, -1.0))], const=False)
+        return {**out, "x": x, "axis_in": x, "@same": {"axis_in": "x"}}
+    if d.bool():
+        return {**out, "axis": v["axis"]}
+    axis = float(v["axis"]) if v["axis"] or d.bool() else -0.0
+    out["axis_in"] = T((1,) * d.pick((1, 1, 1, 2, 3, 4, 5)), values=[axis])
+    return {**out, "axis": 0} if d.bool() else out  # ignored beside the input
 
 
-op("cumSum", s.cumsum, axis=Fn(_sum_axis, _write_axis), exclusive="excludeFinalSum", reverse="reverse")
+op(
+    "cumSum",
+    s.cumsum,
+    Sampling(_draw_sums),
+    Checks(breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}),
+    axis=Fn(_sum_axis),
+    exclusive="excludeFinalSum",
+    reverse="reverse",
+)

@@ -210,6 +210,8 @@ def _draw_tile(d: Draw) -> dict[str, Any]:
         return {**given, "reps": [2] * len(reps)} if d.chance(3) else given  # ignored beside the input
     while len(reps) > 1 and reps[0] == 1 and d.bool():
         reps = reps[1:]
+    if d.chance(12):
+        return {"x": T((1, *values["x"].shape[:2])), "reps": [20, *(1 for _ in values["x"].shape[:2])]}
     return {"x": values["x"], "reps": reps}
 
 
@@ -319,6 +321,12 @@ def _reorganise(c: Call) -> np.ndarray:
 
 def _draw_blocks(d: Draw) -> dict[str, Any]:
     mode, k = d.pick(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "PIXEL_SHUFFLE")), d.pick((2, 2, 3))
+    if d.chance(16):
+        return (
+            {"x": T((81, 1, 1)), "mode": mode, "blockSize": 9}
+            if mode[0] != "S"
+            else {"x": T((1, 9, 18)), "mode": mode, "blockSize": 9}
+        )
     c, h, w = d.dim(1, 4), d.dim(1, 4), d.dim(1, 4)
     core = (c, h * k, w * k) if mode == "SPACE_TO_DEPTH" else (c * k * k, h, w)
     return {"x": T((*(d.dim(1, 3) for _ in range(d.int(0, 2))), *core)), "mode": mode, "blockSize": k}

@@ -27,7 +27,7 @@ op("reshapeStatic", s.reshape, Spelling(shape="targetShape", fixed={"zero": "lit
 op("reshapeLike", s.reshape_like)
 op("getShape", s.shape_of)
 op("slidingWindows", s.sliding_windows, size="windowSize", stride="step")
-op("broadcastToStatic", s.broadcast_to, shape="targetShape")
+op("broadcastToStatic", s.broadcast_to, Sampling(lambda d: _draw_broadcast(d, False)), shape="targetShape")
 
 
 def _perm(v: Any, b: Any) -> Any:
@@ -56,7 +56,16 @@ op(
 
 
 op("reshapeDynamic", s.reshape, Spelling(shape=sizes("shape"), fixed={"zero": "literal"}))
-op("broadcastToDynamic", s.broadcast_to, shape=sizes("shape"))
+op("broadcastToDynamic", s.broadcast_to, Sampling(lambda d: _draw_broadcast(d, True)), shape=sizes("shape"))
+
+
+def _draw_broadcast(d: Draw, dynamic: bool) -> dict[str, Any]:
+    """A shape, now and then beyond a vector, and a blob that broadcasts to it."""
+    full = d.pick(((16,), (130, 2), (9, 257))) if d.chance(12) else d.shape(1)
+    x = T(full if len(full) < 3 and d.bool() else d.broadcast_from(full))
+    if dynamic:
+        return {"x": x, "shape": T((len(full),), values=[float(n) for n in full])}
+    return {"x": x, "targetShape": list(full)}
 
 
 def _like(d: Draw) -> dict[str, Any]:
@@ -113,7 +122,7 @@ op(
     s.reshape,
     Spelling(shape=Fn(_rank_kept), fixed={"zero": "copy"}),
     Sampling(_draw_rank_kept),
-    Checks(breaks={"rank-kept": _rank_changed}),
+    Checks(breaks={"rank-kept": _rank_changed, "one-inferred": lambda d: {"x": T((2, 3)), "targetShape": [-1, -1]}}),
 )
 
 
@@ -127,6 +136,13 @@ op(
     "squeeze",
     s.squeeze,
     Sampling(_draw_squeeze),
+    Checks(
+        breaks={
+            "axes-in-range": lambda d: {"x": T((1, 2)), "axes": [d.pick((2, -3))]},
+            "squeezed-is-one": lambda d: {"x": T((1, 2)), "axes": [1]},
+            "axes-distinct": lambda d: {"x": T((1, 1)), "axes": d.pick(([0, 0], [0, -2]))},
+        }
+    ),
     axes=Fn(lambda c: None if c.attr("squeezeAll") else tuple(c.attr("axes"))),
 )
 

@@ -28,10 +28,21 @@ def _masked_backwards(c: Call) -> str | None:
     )
 
 
+def _one_entry(begin: int, end: int) -> dict[str, Any]:
+    return {"beginIds": [begin], "endIds": [end], "strides": [1]}
+
+
 op(
     "sliceStatic",
     s.strided_slice,
-    Checks(ambiguous=_masked_backwards),
+    Checks(
+        ambiguous=_masked_backwards,
+        breaks={
+            "entry-per-axis": lambda d: {"x": T((2, 3)), **_one_entry(0, 1)},
+            "index-in-range": lambda d: {"x": T((2,)), **_one_entry(5, 6), "squeezeMasks": [True]},
+            "squeeze-forward": lambda d: {"x": T((2,)), **_one_entry(1, 0), "strides": [-1], "squeezeMasks": [True]},
+        },
+    ),
     begin="beginIds",
     end="endIds",
     stride="strides",
@@ -78,12 +89,24 @@ def _entry_missing(d: Draw) -> dict[str, Any]:
     return {"x": T((d.dim(1), 2)), "begin": T((1,), values=[0.0]), "endIds": [1], "strides": [1]}
 
 
+def _cut_out(begin: float) -> dict[str, Any]:
+    return {"x": T((2,)), "begin": T((1,), values=[begin]), "endIds": [0], "squeezeMasks": [True]}
+
+
 _overrides: dict[str, Any] = {slot: _override(slot, name) for slot, name in _OVERRIDES}
 op(
     "sliceDynamic",
     s.strided_slice,
     Sampling(_draw_dynamic),
-    Checks(ambiguous=_masked_backwards, breaks={"stride-nonzero": _still, "entry-per-axis": _entry_missing}),
+    Checks(
+        ambiguous=_masked_backwards,
+        breaks={
+            "stride-nonzero": _still,
+            "entry-per-axis": _entry_missing,
+            "index-in-range": lambda d: {**_cut_out(5.0), "strides": [1]},
+            "squeeze-forward": lambda d: {**_cut_out(1.0), "strides": [-1]},
+        },
+    ),
     begin=sizes("begin"),
     **_overrides,
 )
@@ -130,10 +153,10 @@ op(
             "axis-in-range": lambda d: {"x": T(d.shape(1, 2)), "startIndex": 0, "endIndex": 1, "stride": 1},
         }
     ),
-    starts=Fn(lambda c: (c.attr("startIndex"),)),
-    ends=Fn(lambda c: (c.attr("endIndex"),)),
+    starts=Fn(lambda c: (c.attr("startIndex"),), names=("startIndex",)),
+    ends=Fn(lambda c: (c.attr("endIndex"),), names=("endIndex",)),
     axes=Fn(_slice_axis),
-    steps=Fn(_slice_step),
+    steps=Fn(_slice_step, names=("stride",)),
 )
 
 
