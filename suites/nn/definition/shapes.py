@@ -230,6 +230,7 @@ def reverse_seq(p: Any, x: Array, lengths: Array) -> Array:
     """The first elements of every batch entry backwards."""
     b, s = axis_of(p.batchAxis, x.ndim), axis_of(p.sequenceAxis, x.ndim)
     check(b < s, "the batch axis comes first")
+    check(lengths.shape == (x.shape[b],), "a length for each element of the batch")
     y = x.copy()
     for at in np.ndindex(*x.shape):
         n = int(lengths[at[b]])

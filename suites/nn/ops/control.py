@@ -54,6 +54,9 @@ def _captured(d: Draw, count: int) -> list[T]:
     if d.chance(12):
         shape = d.pick(((16,), (130, 2), (257, 9)))
     out = [T(shape, recipe="ints:-4:4") for _ in range(count)]
+    if count > 1 and d.chance(8):
+        out[1] = out[0] = T(shape, values=[float(i % 9 - 4) for i in range(int(np.prod(shape)))], const=False)
+        return out
     if d.chance(8):
         n = int(np.prod(shape))
         values = [float(i % 7 - 3) for i in range(n)]
@@ -74,6 +77,12 @@ def _not_exact(c: Call) -> str | None:
             if not (np.abs(x) < 1 << 16).all() or (x * 2 % 1 != 0).any() or np.signbit(x[x == 0]).any():
                 return "sums-of-f32-inside"
     return None
+
+
+def _with_one_twice(out: dict[str, Any]) -> dict[str, Any]:
+    """Blobs that were drawn as one are given as one."""
+    xs = out["captured"]
+    return {**out, "@same": {"captured#1": "captured#0"}} if len(xs) > 1 and xs[0] is xs[1] else out
 
 
 def _condition(d: Draw) -> T:
@@ -101,7 +110,8 @@ def _draw_branch(d: Draw) -> dict[str, Any]:
                 Node("branch", {"condition": test}, [], {"ifBranch": inner}),
             ]
         sides[side] = Graph(nodes=nodes)
-    return {"condition": _condition(d), "captured": _captured(d, n), **sides, "@results": results, "@outs": outs}
+    given = {"condition": _condition(d), "captured": _captured(d, n)}
+    return _with_one_twice({**given, **sides, "@results": results, "@outs": outs})
 
 
 def _wide_condition(d: Draw) -> dict[str, Any]:
@@ -196,7 +206,7 @@ def _draw_loop(d: Draw) -> dict[str, Any]:
     elif "input" in form:
         out["count"] = _count(d, times)
         out["maxLoopIterations"] = d.int(0, 9)
-    return {**out, "bodyNetwork": Graph(nodes=body)}
+    return _with_one_twice({**out, "bodyNetwork": Graph(nodes=body)})
 
 
 def _nameless_condition(d: Draw) -> dict[str, Any]:
@@ -248,6 +258,7 @@ def _draw_inside(layer: str) -> Any:
         ]
         first, other = _captured(d, 2)
         return {
+            **({"@same": {"captured#2": "captured#0"}} if first is other and reads else {}),
             "captured": [first, T((1,), values=[0.0]), other][: 2 + len(reads)],
             "@results": states,
             "@outs": 2,

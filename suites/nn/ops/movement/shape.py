@@ -27,7 +27,13 @@ op("reshapeStatic", s.reshape, Spelling(shape="targetShape", fixed={"zero": "lit
 op("reshapeLike", s.reshape_like)
 op("getShape", s.shape_of)
 op("slidingWindows", s.sliding_windows, size="windowSize", stride="step")
-op("broadcastToStatic", s.broadcast_to, Sampling(lambda d: _draw_broadcast(d, False)), shape="targetShape")
+op(
+    "broadcastToStatic",
+    s.broadcast_to,
+    Sampling(lambda d: _draw_broadcast(d, False)),
+    Checks(breaks={"shapes-broadcast": lambda d: {"x": T((2, 3)), "targetShape": [2, 4]}}),
+    shape="targetShape",
+)
 
 
 def _perm(v: Any, b: Any) -> Any:
@@ -56,7 +62,13 @@ op(
 
 
 op("reshapeDynamic", s.reshape, Spelling(shape=sizes("shape"), fixed={"zero": "literal"}))
-op("broadcastToDynamic", s.broadcast_to, Sampling(lambda d: _draw_broadcast(d, True)), shape=sizes("shape"))
+op(
+    "broadcastToDynamic",
+    s.broadcast_to,
+    Sampling(lambda d: _draw_broadcast(d, True)),
+    Checks(breaks={"shapes-broadcast": lambda d: {"x": T((2, 3)), "shape": T((2,), values=[2.0, 4.0])}}),
+    shape=sizes("shape"),
+)
 
 
 def _draw_broadcast(d: Draw, dynamic: bool) -> dict[str, Any]:

@@ -28,6 +28,23 @@ def _masked_backwards(c: Call) -> str | None:
     )
 
 
+def _unless_squeezed(strides: Any, squeezed: Any) -> tuple[int, ...]:
+    """ "If i-th element of squeezeMasks is set to True, only beginIds[i] would be sliced out, and all other masks and
+    inputs are ignored": so is the stride, whatever it is."""
+    squeezed = (*squeezed, *(False,) * (len(strides) - len(squeezed)))
+    return tuple(1 if cut else s for s, cut in zip(strides, squeezed))
+
+
+def _strides(c: Call) -> tuple[int, ...]:
+    return _unless_squeezed(c.attr("strides"), c.attr("squeezeMasks") or ())
+
+
+def _write_strides(v: Any, b: Any) -> None:
+    squeezed = b.values.get("squeeze_mask") or (False,) * len(b.values["begin"])
+    v = (1,) * len(squeezed) if v is None else v
+    b.attrs["strides"] = [b.draw.pick((0, -1, s)) if cut else s for s, cut in zip(v, squeezed)]
+
+
 def _one_entry(begin: int, end: int) -> dict[str, Any]:
     return {"beginIds": [begin], "endIds": [end], "strides": [1]}
 
@@ -40,12 +57,11 @@ op(
         breaks={
             "entry-per-axis": lambda d: {"x": T((2, 3)), **_one_entry(0, 1)},
             "index-in-range": lambda d: {"x": T((2,)), **_one_entry(5, 6), "squeezeMasks": [True]},
-            "squeeze-forward": lambda d: {"x": T((2,)), **_one_entry(1, 0), "strides": [-1], "squeezeMasks": [True]},
         },
     ),
     begin="beginIds",
     end="endIds",
-    stride="strides",
+    stride=Fn(_strides, _write_strides, ("strides",)),
     begin_mask=_mask("beginMasks"),
     end_mask=_mask("endMasks"),
     squeeze_mask=_mask("squeezeMasks"),
@@ -62,7 +78,11 @@ _OVERRIDES = (
 
 def _override(slot: str, name: str) -> Fn:
     """coremltools fills what is not given to length 5, whatever the rank: the entries beyond it say nothing."""
-    return Fn(lambda c: ints(c.inputs[slot]) if slot in c.inputs else tuple(c.attr(name))[: c.inputs["x"].ndim])
+    return Fn(lambda c: _read(c, slot, name))
+
+
+def _read(c: Call, slot: str, name: str) -> tuple[Any, ...]:
+    return ints(c.inputs[slot]) if slot in c.inputs else tuple(c.attr(name))[: c.inputs["x"].ndim]
 
 
 def _draw_dynamic(d: Draw) -> dict[str, Any]:
@@ -94,6 +114,7 @@ def _cut_out(begin: float) -> dict[str, Any]:
 
 
 _overrides: dict[str, Any] = {slot: _override(slot, name) for slot, name in _OVERRIDES}
+_overrides["stride"] = Fn(lambda c: _unless_squeezed(_read(c, "stride", "strides"), _read(c, *_OVERRIDES[-1])))
 op(
     "sliceDynamic",
     s.strided_slice,
@@ -104,7 +125,6 @@ op(
             "stride-nonzero": _still,
             "entry-per-axis": _entry_missing,
             "index-in-range": lambda d: {**_cut_out(5.0), "strides": [1]},
-            "squeeze-forward": lambda d: {**_cut_out(1.0), "strides": [-1]},
         },
     ),
     begin=sizes("begin"),
