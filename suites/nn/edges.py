@@ -47,7 +47,6 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "sliceDynamic": tuple(f"rank:{x}" for x in ("begin", "end", "stride", "begin_mask", "end_mask", "squeeze_mask")),
     # weights of an interpolation may be 0, beside elements that are not finite
     "cropResize": ("data:x", "data:roi"),
-    **dict.fromkeys(("resizeBilinear", "upsample.BILINEAR"), ("data:x",)),
     "loadConstantND": ("shape",),  # "A blob whose rank is between 1 to 4"
     "loadConstant": ("shape",),  # "must be [C, H, W], that is length 3"
     "scale": ("shapeScale", "shapeBias"),  # "Must be one of the following: [1], [C], [1, H, W] or [C, H, W]"

@@ -141,7 +141,11 @@ def _interval(mode: int, lo: float, hi: float, count: int) -> Array:
 def crop_resize(p: Any, x: Array, roi: Array) -> Array:
     """Boxes [N, 1, 4 or 5, 1, 1] of images [1, B, C, H, W], resized bilinearly."""
     check(
-        x.ndim == 5 and x.shape[0] == 1 and roi.ndim == 5 and roi.shape[1] == roi.shape[3] == roi.shape[4] == 1,
+        x.ndim == 5
+        and x.shape[0] == 1
+        and roi.ndim == 5
+        and roi.shape[1] == roi.shape[3] == roi.shape[4] == 1
+        and roi.shape[2] in (4, 5),
         "shapes",
     )
     batch, _, h, w = x.shape[1:]

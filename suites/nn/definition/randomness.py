@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from suites.nn.definition.common import Array, check, layer
+from suites.nn.definition.common import Array, Unsupported, check, layer
 
 
 def _many(shape: tuple[int, ...], fn: Any) -> Array:
@@ -43,5 +43,7 @@ def categorical(p: Any, x: Array) -> Array:
     rows = []
     for row in x.reshape(-1, x.shape[-1]):
         w = np.exp(row / (p.temperature or 1.0) - (row / (p.temperature or 1.0)).max()) if p.isLogits else row
+        if not np.isfinite(w).all():
+            raise Unsupported("logits without a distribution")
         rows.append([float(v) for v in r.choices(range(len(row)), w.tolist(), k=int(p.numSamples) or 1)])
     return np.array(rows).reshape(*x.shape[:-1], -1)

@@ -29,6 +29,9 @@ def _numbers(d: Draw, kind: str) -> dict[str, Any]:
     }[kind]
 
 
+_MAX = 3.4028234663852886e38
+
+
 def _seed(d: Draw) -> int:
     """A number of 64 bits; -1 is "random" (NeuralNetworkBuilder of coremltools)."""
     return d.pick((-1, -2, -(2**31))) if d.chance(8) else d.int(0, 2**31 - 1)
@@ -77,11 +80,32 @@ def _weights(c: Call) -> np.ndarray:
     return x / np.float32(c.attr("temperature") or 1.0) if c.attr("isLogits") else x
 
 
+_ODD = (np.nan, np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0**-140, _MAX, -_MAX, 2.0**24 + 2)
+
+
+def _odd_logits(d: Draw, shape: tuple[int, ...]) -> T:
+    n = int(np.prod(shape))
+    values = [float(i % 5 - 2) / 4 for i in range(n)]
+    for at in d.pick(((0,), (-1,), (0, -1))):
+        values[at] = d.pick(_ODD)
+    if n > 2 and d.bool():
+        values[1] = -0.5
+        values[0] = 0.5
+    return T(shape, values=values)
+
+
+def _no_distribution(c: Call) -> str | None:
+    """Logits of which an exponential is not a number, or a difference overflows, make no distribution."""
+    with np.errstate(all="ignore"):
+        return None if (np.abs(c.inputs["x"]) < 1e30).all() else "logits-without-a-distribution"
+
+
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     """A temperature of probabilities has no stated meaning: drawn for logits alone."""
     logits, shape = d.bool(), d.shape(1)
+    odd = logits and d.chance(3)
     out: dict[str, Any] = {
-        "x": T(shape, recipe="unit") if logits else s.distributions(d, shape),
+        "x": _odd_logits(d, shape) if odd else T(shape, recipe="unit") if logits else s.distributions(d, shape),
         "isLogits": logits,
         "numSamples": d.int(1, 9),
         "seed": _seed(d),
@@ -95,6 +119,7 @@ op(
     "categoricalDistribution",
     s.categorical,
     Sampling(_draw_categorical),
+    Checks(ambiguous=_no_distribution),
     x=_X,
     size=Or("numSamples", 1),
     logits="isLogits",

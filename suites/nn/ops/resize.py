@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Spelling, T, underspecified
 from suites.nn import op
 from suites.nn.spell import ListOr, Or
 from suites.semantics import coreml
@@ -44,6 +44,24 @@ def _broken(c: Call) -> str | None:
     return "nearest-of-two" if c.version.op == "upsample.NN" and any(f % 1 for f in factors) else None
 
 
+def _near_no_number(c: Call) -> Any:
+    """An element between two has a share of each, which may be none: the text does not say whether none of an infinity
+    counts, nor in which form the shares are added, which overflows in one of them."""
+    x = np.asarray(c.inputs["x"], np.float64)
+    if x.ndim < 3 or (np.abs(x) < 1e38).all():
+        return None
+    odd = ~(np.abs(x) < 1e38)
+    wide = np.pad(odd, [*[(0, 0)] * (x.ndim - 2), (1, 1), (1, 1)])
+    h, w = x.shape[-2:]
+    near = np.logical_or.reduce([wide[..., i : i + h, j : j + w] for i in range(3) for j in range(3)])
+    meaning = c.version.meaning
+    assert meaning is not None
+    params = c.version.decode(c)[1]
+    return underspecified(
+        "interpolation-beside-no-number", np.asarray(meaning.fn(near.astype(np.float32), **params)) != 0
+    )
+
+
 def _fraction(d: Draw, n: int, parts: bool) -> float:
     """A factor from 1 on that makes a whole extent out of ``n`` elements."""
     return float(d.pick([k / 4 for k in range(4, 13) if (k * n) % 4 == 0 and (parts or k % 4 == 0)]))
@@ -56,7 +74,7 @@ def _draw_up(modes: tuple[str, ...]) -> Any:
         if d.chance(3):
             out["fractionalScalingFactor"] = [_fraction(d, n, bool(modes)) for n in shape[-2:]]
         elif d.int(0, 5):
-            out["scalingFactor"] = [d.int(1, 4), d.int(1, 4)]
+            out["scalingFactor"] = [d.int(1, 4), d.int(1, 4)] if d.int(0, 9) else d.pick(([20, 1], [1, 20]))
         return {**out, "linearUpsampleMode": d.pick(modes)} if modes else out
 
     return draw
@@ -92,7 +110,8 @@ op(
 op(
     "upsample.BILINEAR",
     resize,
-    *_UP,
+    *_UP[:1],
+    Checks(ambiguous=lambda c: _broken(c) or _near_no_number(c), breaks=_UP[1].breaks),
     Spelling(coordinates=Map("linearUpsampleMode", _LINEAR), fixed={**_OFF, "mode": "linear", "nearest": "floor"}),
     Sampling(_draw_up(tuple(_LINEAR.values()))),
 )
@@ -134,7 +153,7 @@ op(
         fixed={**{k: v for k, v in _OFF.items() if k != "sizes"}, "scales": None, "mode": "linear", "nearest": "floor"},
     ),
     Sampling(_draw_resize),
-    Checks(breaks={"rank-at-least-3": _flat_target}),
+    Checks(ambiguous=_near_no_number, breaks={"rank-at-least-3": _flat_target}),
 )
 
 # -- regions of interest
@@ -180,18 +199,34 @@ def _box(d: Draw, h: int, w: int, form: str, part: bool, scale: float) -> list[f
     return [box[1], box[0], box[3], box[2]] if form.endswith("WIDTH_FIRST") else box
 
 
+def _one_cell(d: Draw) -> dict[str, Any]:
+    """An image of one cell a channel, at times the blob that says where the box is."""
+    n = d.pick((4, 5))
+    values = [float(d.pick((0.0, -0.0)))] * n
+    x = T((1, 1, n, 1, 1), values=values, const=False)
+    form = d.pick(tuple(_FORMS.values()))
+    out = {"x": x, "roi": x, "targetSize": [1, d.int(1, 2)], "boxIndicesMode.boxMode": form}
+    return {**out, "mode.samplingMethod": d.pick(tuple(_MODES.values())), "@same": {"roi": "x"}}
+
+
 def _draw_crop(d: Draw) -> dict[str, Any]:
+    if d.chance(16):
+        return _one_cell(d)
     b, c = d.dim(1, 3), d.dim(1, 3)
     part, scale = d.bool(), d.pick((1.0, 1.0, 0.5, 0.25))
     h, w = (d.pick((1, 2, 3, 5, 9)) for _ in "hw") if part else (d.dim(1, 7), d.dim(1, 7))
     form, five, n = d.pick(tuple(_FORMS.values())), d.bool(), d.int(1, 3)
+    if d.chance(24):
+        b, c, h, w, five, n = 1, 1, 2, 2, True, 410  # boxes beyond what f16 counts
     rows: list[float] = []
     for _ in range(n):
         rows += ([float(d.int(0, b - 1))] if five else []) + _box(d, h, w, form, part, scale)
     if scale == 1.0 and d.chance(12):  # what only the scale takes out of the image
         scale = 2.0
+    if d.chance(6):
+        rows = [d.pick((-0.0, 2.0**-140)) if v == 0 and d.bool() and scale <= 1.0 else v for v in rows]
     return {
-        "x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota")), const=False),
+        "x": T((1, b, c, h, w), recipe=d.pick(("unit", "small", "iota", "special"))),
         "roi": T((n, 1, 5 if five else 4, 1, 1), values=rows),
         "targetSize": [d.int(1, 5), d.int(1, 5)],
         "normalizedCoordinates": part,
@@ -207,7 +242,13 @@ def _aside(d: Draw) -> dict[str, Any]:
     h, w = out["x"].shape[-2:]
     far = [float(max(h, w))] * 2
     box = far + ([0.0, 0.0] if out["boxIndicesMode.boxMode"].startswith("CENTER") else far)
-    return {**out, "roi": T((1, 1, 4, 1, 1), values=box), "spatialScale": 1.0, "normalizedCoordinates": False}
+    return {
+        **out,
+        "roi": T((1, 1, 4, 1, 1), values=box),
+        "spatialScale": 1.0,
+        "normalizedCoordinates": False,
+        "@same": {},
+    }
 
 
 def _no_such_image(d: Draw) -> dict[str, Any]:
@@ -221,17 +262,19 @@ def _crop_open(c: Call) -> str | None:
     form = next(k for k, v in _FORMS.items() if v == c.attr("boxIndicesMode.boxMode"))
     box = coreml.corners(_rows(c), form, bool(c.attr("normalizedCoordinates")), h, w)
     box = box * (c.attr("spatialScale") or 1.0)
+    if not (np.abs(c.inputs["x"]) < 1e38).all():
+        return "interpolation-beside-no-number"
     if coreml.outside(box, h, w).any():
         return "a box that is within the image until it is scaled"
     return "a box that ends before it begins" if (box[:, 2:] < box[:, :2] - 1e-6).any() else None
 
 
 def _roi_apart(d: Draw) -> dict[str, Any]:
-    return {**_draw_crop(d), "roi": T((1, 1, 4, 2, 1))}
+    return {**_draw_crop(d), "roi": T((1, 1, 4, 2, 1)), "@same": {}}
 
 
 def _image_apart(d: Draw) -> dict[str, Any]:
-    return {**_draw_crop(d), "x": T((2, 1, 1, 3, 3))}
+    return {**_draw_crop(d), "x": T((2, 1, 1, 3, 3)), "@same": {}}
 
 
 op(
@@ -242,6 +285,7 @@ op(
         ambiguous=_crop_open,
         breaks={
             "roi-shape": _roi_apart,
+            "four-or-five": lambda d: {**_draw_crop(d), "roi": T((1, 1, d.pick((3, 6)), 1, 1)), "@same": {}},
             "image-shape": _image_apart,
             "box-inside": _aside,
             "batch-in-range": _no_such_image,

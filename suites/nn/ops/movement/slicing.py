@@ -42,7 +42,7 @@ def _strides(c: Call) -> tuple[int, ...]:
 def _write_strides(v: Any, b: Any) -> None:
     squeezed = b.values.get("squeeze_mask") or (False,) * len(b.values["begin"])
     v = (1,) * len(squeezed) if v is None else v
-    b.attrs["strides"] = [b.draw.pick((0, -1, s)) if cut else s for s, cut in zip(v, squeezed)]
+    b.attrs["strides"] = [b.draw.pick((0, -1, -(2**31), s)) if cut else s for s, cut in zip(v, squeezed)]
 
 
 def _one_entry(begin: int, end: int) -> dict[str, Any]:
