@@ -177,7 +177,8 @@ def rules(f: Facts) -> list[str]:
         text = " ".join((fn.fn.__doc__ or "").split()) if fn is not None else ""
         for found in _NAMED.findall(text):
             names.update(dict.fromkeys(re.findall(r'"([^"]+)"', found)))
-    return [f"rule:{name}" for name in names]
+    unsayable = v.dialect.unsayable_rules(v)  # which no model can break, or no text states
+    return [f"rule:{name}" for name in names if not name.startswith(unsayable)]
 
 
 def labels(f: Facts) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from harness.reach.facts import Facts, Filled, Parameter, worded
 
 _AXIS_RANKS = (1, 2, 3, 4)  # each value from -r to r-1 of these
@@ -35,8 +37,14 @@ def values_met(f: Facts, x: Filled) -> Iterator[str]:
         elif p.attr is not None:
             v = attrs.get(p.name)
             same = v is not None and (v == p.attr.default or (type(v) is list and v == list(p.attr.default or ())))
+            same = same or (type(v) is float and v in _rounded(p.attr.default))
             left = "omitted" if p.left_out else "default"
             yield f"attr:{p.name}={left if v is None else 'default' if same else 'other'}"
+
+
+def _rounded(default: Any) -> tuple[float, ...]:
+    """A default as the narrower types of floats hold it."""
+    return () if type(default) is not float else (float(np.float16(default)), float(np.float32(default)))
 
 
 def _value(x: Filled, p: Parameter) -> str:

@@ -9,11 +9,6 @@ from __future__ import annotations
 
 from harness.declare.schema import OpSchema
 
-_TRANSFORMS = (
-    *(f"complex_{way}fft{n}" for way in ("", "i", "r", "ir") for n in ("", "n")),
-    "complex_stft",
-)
-
 KEEPS: dict[str, tuple[str, ...]] = {
     # "the second last dim indicate number of palettes (2**nbits)", where indices are of type uint{nbits}
     "constexpr_lut_to_dense": ("indices", "lut"),
@@ -28,8 +23,6 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "cumsum": ("axis",),
     # the indices are "only returned when return_indices = True"
     "topk": ("return_indices",),
-    # sums whose order or algorithm the text leaves free, of terms that are not finite
-    **dict.fromkeys(_TRANSFORMS, ("data:*",)),
 }
 
 

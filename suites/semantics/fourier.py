@@ -59,7 +59,18 @@ def _named_twice(inputs: dict[str, Anything], params: dict[str, Anything]) -> st
     return None if len({a % max(rank, 1) for a in dims}) == len(dims) else "a transform along one axis twice"
 
 
-@semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)", ambiguous=_named_twice)
+def _open(inputs: dict[str, Anything], params: dict[str, Anything]) -> str | None:
+    """Every result is a sum over all elements, in an order and by an algorithm that no page states: where one is not
+    finite, or a partial sum overflows, it may be anything."""
+    given = [v for v in (inputs["x"], inputs.get("window")) if v is not None]
+    with np.errstate(all="ignore"):
+        size = max(float(np.abs(v.astype(np.complex128)).max(initial=0.0)) for v in given)
+    if not size < 1e30:
+        return "a sum in any order of what is not finite, or overflows"
+    return _named_twice(inputs, params)
+
+
+@semantics(error=_ERROR, source="MIL complex_fft, complex_fftn (torch.fft)", ambiguous=_open)
 def fft(
     x: Numeric[Array, "*d"],
     *,
@@ -73,7 +84,7 @@ def fft(
     return (np.fft.ifftn if inverse else np.fft.fftn)(x.astype(np.complex128), sizes, axes, norm)
 
 
-@semantics(error=_ERROR, source="MIL complex_rfft, complex_rfftn", ambiguous=_named_twice)
+@semantics(error=_ERROR, source="MIL complex_rfft, complex_rfftn", ambiguous=_open)
 def rfft(
     x: Numeric[Array, "*d"],
     *,
@@ -86,7 +97,7 @@ def rfft(
     return np.fft.rfftn(x.astype(np.float64), sizes, axes, norm)
 
 
-@semantics(error=_ERROR, source="MIL complex_irfft, complex_irfftn", ambiguous=_named_twice)
+@semantics(error=_ERROR, source="MIL complex_irfft, complex_irfftn", ambiguous=_open)
 def irfft(
     x: Numeric[Array, "*d"],
     *,
@@ -120,7 +131,7 @@ def magnitude(x: Numeric[Array, "*d"]) -> Array:
     return np.abs(x.astype(np.complex128))
 
 
-@semantics(error=_ERROR, source="MIL complex_stft (torch.stft without centring)")
+@semantics(error=_ERROR, source="MIL complex_stft (torch.stft without centring)", ambiguous=_open)
 def stft(
     x: Numeric[Array, "*d"],
     window: Numeric[Array, "w"] | None = None,

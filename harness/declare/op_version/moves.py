@@ -301,8 +301,9 @@ def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
     if not pairs or "shapes" in keeps:
         return None
     pair = d.pick(pairs)
-    first, other = pair if d.bool() else pair[::-1]
-    moved = changed(inst, {(other, None): replace(drawn[first])})
+    first = pair[0] if d.bool() else pair[1]
+    const = drawn[first].const or any(s.const for s in version.schema.inputs if s.name in pair)
+    moved = changed(inst, {(slot, None): replace(drawn[first], const=const) for slot in pair})
     return replace(moved, attrs={**moved.attrs, SAME: {**inst.attrs.get(SAME, {}), pair[1]: pair[0]}})
 
 

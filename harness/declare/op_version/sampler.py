@@ -132,8 +132,10 @@ class Sampler(Resolved):
             a, b = d.pick(may)
             others = [c for x, c in may if x == a and c != b]
             for slot in (b, *(c for c in others if d.bool())):
-                inst.args[slot] = replace(inst.tensor(a))
                 inst.attrs.setdefault(SAME, {})[slot] = a
+            slots = (a, *inst.attrs[SAME])
+            given = replace(inst.tensor(a), const=inst.tensor(a).const or any(self._slots[s].const for s in slots))
+            inst.args.update({s: replace(given) for s in slots})
 
     def _exchangeable(self, x: Any, y: Any, a: str, b: str) -> bool:
         if type(x) is not Arg or type(y) is not Arg or x.values is not None or y.values is not None:
@@ -145,10 +147,10 @@ class Sampler(Resolved):
 
     @cached_property
     def alike(self) -> list[tuple[str, str]]:
-        """Pairs of inputs of one type."""
+        """Pairs of inputs of one type; where one is a constant, what both are given is one."""
         plain = [s for s in self.schema.inputs if s.container is None and not s.variadic]
         plain = [s for s in plain if not (s.const and self.dialect.packs_weights)]
-        return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type and a.const == b.const]
+        return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type]
 
     @cached_property
     def _required_outs(self) -> int:

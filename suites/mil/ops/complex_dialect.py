@@ -40,7 +40,7 @@ op(
     "complex_shape",
     Evaluation(lambda c: np.array(c.inputs["x"].shape, np.int32), exact()),
     _is(I32),
-    Sampling(lambda d: {"x": T(d.shape(1))}),
+    Sampling(lambda d: {"x": T(d.shape())}),
     **DOMAIN,
 )
 
@@ -55,14 +55,25 @@ def _length(call: Call) -> Any:
     return None if n is None else [n]
 
 
+def _of_nothing(d: Draw, shape: list[int], many: bool) -> dict[str, Any]:
+    a, b = d.shuffle(range(len(shape)))[:2]
+    shape[a] = 0
+    const = False if d.dtype("x").kind == "c" else None  # complex constants do not exist
+    return {"data": T(shape, const=const), **({"dims": [b]} if many else {"dim": b})}
+
+
 def _draw(many: bool, one_sided: bool = False) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape = list(d.shape(1, 3, lo=1))
+        shape = list(d.shape(1, 4, lo=1))
         if one_sided:
             shape = [max(2, n) for n in shape]
-        out: dict[str, Any] = {"data": T(shape, recipe="unit")}
+        if len(shape) > 1 and d.chance(12):  # nothing along an axis that is not transformed
+            return _of_nothing(d, shape, many)
+        out: dict[str, Any] = {"data": T(shape, recipe=d.pick(("unit", "unit", "ties", "small")))}
         if many:
             axes = d.subset(range(len(shape)), 1)
+            if d.chance(24):
+                axes = [axes[0]] * 2
             if d.bool():
                 out["dims"] = [a - len(shape) if d.chance(3) else a for a in axes]
             if d.chance(3):  # without dims, of the last axes; -1 leaves an axis as it is
@@ -114,10 +125,18 @@ for name, meaning, inverse, result in (
 
 
 def _draw_stft(d: Draw) -> dict[str, Any]:
-    n = d.pick((4, 6, 8, 5))
+    n = d.pick((4, 6, 8, 5, 4, 6, 8, 5, 1))
+    if d.chance(24):
+        return {
+            "input": T((260,), recipe="unit", dtype=F32),
+            "n_fft": 256,
+            "window": T((256,), recipe="positive", dtype=F32),
+        }
+    if d.chance(24):
+        return {"input": T((2, 1), dtype=F32), "n_fft": 1, "hop_length": 1}
     shape = (n + d.int(0, 12),) if d.bool() else (d.int(1, 3), n + d.int(0, 12))
     out: dict[str, Any] = {"input": T(shape, recipe="unit", dtype=F32), "n_fft": n}
-    if d.bool():
+    if d.bool() or n < 4:
         out["hop_length"] = d.int(1, 4)
     if d.bool():  # a window shorter than the transform stands in its middle
         width = out["win_length"] = n if d.bool() else d.int(1, n)
@@ -130,4 +149,18 @@ def _draw_stft(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("complex_stft", s.stft, _is(C64), Sampling(_draw_stft), **DOMAIN, x="input", hop="hop_length", width="win_length")
+_STFT_BREAKS = {
+    "signal-or-batch": lambda d: {"input": T((2, 2, 8), dtype=F32), "n_fft": 4},
+    "window-fits": lambda d: {"input": T((3,), dtype=F32), "n_fft": 4, "hop_length": 1},
+}
+op(
+    "complex_stft",
+    s.stft,
+    _is(C64),
+    Sampling(_draw_stft),
+    Checks(breaks=_STFT_BREAKS),
+    **DOMAIN,
+    x="input",
+    hop="hop_length",
+    width="win_length",
+)

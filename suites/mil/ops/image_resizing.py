@@ -495,8 +495,19 @@ op(
 )
 
 
+def _many_or_no_images(d: Draw) -> dict[str, Any]:
+    """As many matrices as images: none, or more than f16 counts."""
+    b = d.pick((0, 130, 342, 0))
+    size = {f"output_{n}": d.pick((0, 2**31 - 1, 3)) if b == 0 else 2 for n in ("height", "width")}
+    out = {"x": T((b, 1, 2, 2)), "transform_matrix": T((b, 6), recipe="uniform:-1:1"), **size}
+    fixed = {"sampling_mode": "bilinear", "padding_mode": "constant", "padding_value": 0.0, "align_corners": True}
+    return {**out, **fixed, "coordinates_mode": "normalized_minus_one_to_one"}
+
+
 def _draw_affine(d: Draw) -> dict[str, Any]:
     b, least = d.dim(1, 3), 1 if d.chance(8) else 2  # where one point lies is open
+    if d.chance(12):
+        return _many_or_no_images(d)
     return {
         "x": T((b, d.dim(1, 3), d.dim(1, 6), d.dim(1, 6))),
         "transform_matrix": T((b if d.bool() else 1, 6), recipe="uniform:-1:1"),

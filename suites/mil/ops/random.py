@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import BY_NAME, of
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.mil import op
@@ -66,10 +68,36 @@ op(
 op("random_bernoulli", s.bernoulli, *_KEYS, Sampling(_draw(prob=lambda d: d.int(0, 16) / 16)), p="prob")
 
 
+_TOP = {"f16": 65504.0, "f32": 3.4028234663852886e38}
+_ODD = (np.nan, np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0**-24, 2.0**24 + 2)
+
+
+def _odd_logits(d: Draw, shape: tuple[int, ...]) -> T:
+    """Logits that no network makes, at either end."""
+    n, top = int(np.prod(shape)), _TOP[d.dtype("x").name]
+    values = [float(i % 5 - 2) / 4 for i in range(n)]
+    for at in d.pick(((0,), (-1,), (0, -1))):
+        values[at] = d.pick([v for v in (*_ODD, top, -top) if not abs(v) > top or np.isinf(v)])
+    if n > 2 and d.bool():
+        values[:2] = [0.5, -0.5]
+    return T(shape, values=values)
+
+
+def _no_distribution(c: Call) -> str | None:
+    """Logits of which an exponential is not a number, or a difference overflows, make no distribution."""
+    with np.errstate(all="ignore"):
+        calm = (np.abs(c.inputs["x"].astype(np.float64)) < (1e4 if c.inputs["x"].dtype == np.float16 else 1e30)).all()
+    return None if calm else "logits without a distribution"
+
+
 def _draw_categorical(d: Draw) -> dict[str, Any]:
     logits = d.bool()
-    shape = (*d.shape(0, 2, lo=1), d.int(2, 6))
+    shape = (*d.shape(0, 4, lo=1), d.pick((2, 3, 4, 5, 6, 1)))
     out: dict[str, Any] = {"x": T(shape, recipe="uniform:-2:2") if logits else s.distributions(d, shape)}
+    if logits and d.chance(4):
+        out["x"] = _odd_logits(d, shape)
+    if len(shape) > 1 and d.chance(12):
+        out["x"] = T((*shape[:-2], 0, shape[-1]) if d.bool() else (0, *shape[1:]), recipe="unit")
     if not logits or d.bool():
         out["mode"] = "logits" if logits else "probs"
     if not d.chance(4):
@@ -86,4 +114,5 @@ op(
         out_dtype=lambda c, i: of(c.inputs["x"]),
     ),
     Sampling(_draw_categorical),
+    Checks(ambiguous=_no_distribution),
 )

@@ -109,8 +109,10 @@ def _split(call: Call) -> list[Any]:
 
 
 def _draw_split(d: Draw) -> dict[str, Any]:
-    even, n = d.bool(), d.int(1, 4)
+    even, n = d.bool(), d.pick((1, 2, 3, 4, 1, 2, 3, 4, 10))
     sizes = [d.dim(1, 5)] * n if even else [d.dim(1, 5) for _ in range(n)]
+    if d.chance(12):
+        even, sizes = False, [*sizes[1:], 0]
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a = axis % len(shape)
@@ -181,7 +183,7 @@ op(
 
 
 def _draw_fill_like(d: Draw) -> dict[str, Any]:
-    out: dict[str, Any] = {"ref_tensor": T(d.shape(1))}
+    out: dict[str, Any] = {"ref_tensor": T(d.shape())}
     _draw_value(d, out, "value", "U")
     return out
 
@@ -207,7 +209,7 @@ def _one_hot(call: Call) -> Any:
 
 
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
-    depth, shape = d.int(1, 9), d.shape(1, d.max_rank - 1, lo=1)
+    depth, shape = d.int(1, 9), d.shape(0, d.max_rank - 1, lo=1)
     out: dict[str, Any] = {"indices": T(shape, f"index:{depth}"), "one_hot_vector_size": T((), values=[depth])}
     maybe(d, out, "axis", d.int(-1, len(shape)), -1)
     dt = typed(d, "T")
@@ -239,7 +241,62 @@ def _infinite_step(c: Call) -> str | None:
     return other_shape(why, 0, np.array([start]))
 
 
-op("range_1d", movement.range_of, Checks(ambiguous=_infinite_step), limit="end", delta="step")
+_WHOLE_ENDS = (  # start, end, step of integers: few elements at the ends of the type
+    (2**31 - 4, 2**31 - 1, 1),
+    (-(2**31), -(2**31) + 5, 2),
+    (-1, -(2**31), -(2**30)),
+    (2, -(2**31), -(2**31)),
+    (-(2**31), -1, 2**30),
+    (0, 2**31 - 1, 2**31 - 1),
+    (2**24 + 2, 2**24 + 9, 3),
+    (0, 2**25, 2**24 + 2),
+    (-1, -(2**31), -(2**31)),
+    (-(2**31), -(2**31) + 1, 2**31 - 1),
+)
+
+
+def _draw_range(d: Draw) -> dict[str, Any]:
+    """As the meaning draws; now and then at the ends of the type, or one number for two of the three."""
+    v = movement.range_of.derive(d)
+    out = {"start": v["start"], "end": v["limit"], "step": v["delta"]}
+    dt = d.dtype("start")
+    if d.chance(12):  # one number for two
+        n = T((), values=[d.int(1, 3)], const=True)
+        other = {
+            "end": T((), values=[9], const=True),
+            "start": T((), values=[0], const=True),
+            "step": T((), values=[1], const=True),
+        }
+        a, b = d.pick((("start", "end"), ("start", "step"), ("end", "step")))
+        return {**other, a: n, b: n, "@same": {b: a}}
+    if not d.chance(5):
+        return out
+    if dt.kind == "f":
+        top, tiny = (65504.0, 2.0**-24) if dt.name == "f16" else (3.4028234663852886e38, 2.0**-140)
+        ends = [(0.0, top, top / 2), (top, 0.0, -top), (0.0, -top, -top / 2), (-top, 0.0, top), (0.0, 4 * tiny, tiny)]
+        ends += [(-0.0, 2.0, 1.0), (-2.0, -0.0, 1.0), (0.0, 2.0, 0.5), (0.5, 2.5, 0.5), (0.0, top, top)]
+        if dt.name == "f32":
+            ends += [(2.0**24 + 2, 2.0**24 + 8, 2.0), (0.0, 2.0**26, 2.0**25)]
+    else:
+        ends = list(_WHOLE_ENDS)
+    return {k: T((), values=[x]) for k, x in zip(out, d.pick(ends))}
+
+
+op(
+    "range_1d",
+    movement.range_of,
+    Sampling(_draw_range),
+    Checks(
+        ambiguous=_infinite_step,
+        breaks={
+            "step-nonzero": lambda d: {
+                k: T((), values=[n], const=True) for k, n in (("start", 0), ("end", 3), ("step", 0))
+            }
+        },
+    ),
+    limit="end",
+    delta="step",
+)
 
 
 # -- ordering
@@ -402,9 +459,35 @@ op(
 # -- non-maximum suppression: iOS 17 has the boxes last, and neither a score threshold nor a count
 
 
+def _unusual(d: Draw, b: int, n: int, k: int) -> dict[str, Any]:
+    """Coordinates or scores that no image has, in one place or at either end."""
+    top = {"f16": 65504.0, "f32": 3.4028234663852886e38}[d.dtype("boxes").name]
+    name, last = d.pick((("boxes", 4), ("scores", k)))
+    values = [float(i * 7 % 11) + i / 64 for i in range(b * n * last)]
+    for at in d.pick(((0,), (-1,), (0, -1))):
+        values[at] = d.pick((0.5, 1.5, top, -top, np.nan))
+    if d.bool() and len(values) > 2 and np.isfinite(values[0]):
+        values[1] = -values[0]
+    return {name: T((b, n, last), values=values)}
+
+
+def _nms_open(c: Call) -> str | None:
+    """Where an area or an order is not a number, or overflows, the page says nothing; nor of equal scores."""
+    boxes, scores = (c.inputs[n].astype(np.float64) for n in ("boxes", "scores"))
+    axis = 1 if c.version.version == "ios17" else 2
+    if not (np.abs(boxes) < (100 if c.inputs["boxes"].dtype == np.float16 else 1e15)).all():
+        return "boxes without an area"
+    best = scores.max(axis, initial=-np.inf)
+    if np.isnan(scores).any() or any(len(set(row)) < len(row) for row in best.tolist()):
+        return "scores without an order"
+    return None
+
+
 def _draw_nms(last: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         v = draw_padded(d)
+        if d.chance(5):
+            v.update(_unusual(d, *v["scores"].shape))
         out: dict[str, Any] = {
             "iou_threshold": v["iou_threshold"],
             "max_boxes": v["max_boxes"],
@@ -469,7 +552,11 @@ op(
     padded_nms,
     _NMS,
     Sampling(_draw_nms(False)),
-    Checks(error=(*(_survivors(False, i) for i in range(3)), exact()), breaks={"shapes-agree": _break_nms(False)}),
+    Checks(
+        error=(*(_survivors(False, i) for i in range(3)), exact()),
+        ambiguous=_nms_open,
+        breaks={"shapes-agree": _break_nms(False)},
+    ),
     until="ios15",
 )
 op(
@@ -482,6 +569,10 @@ op(
         out=lambda c, r: [_swap(r[0]), _swap(r[1]), r[2]],
     ),
     Sampling(_draw_nms(True)),
-    Checks(error=tuple(_survivors(True, i) for i in range(3)), breaks={"shapes-agree": _break_nms(True)}),
+    Checks(
+        error=tuple(_survivors(True, i) for i in range(3)),
+        ambiguous=_nms_open,
+        breaks={"shapes-agree": _break_nms(True)},
+    ),
     since="ios17",
 )

@@ -101,7 +101,40 @@ def _reshape_like(call: Call) -> Any:
     return s.reshape(call.inputs["x"], shape=tuple(out), zero="literal")
 
 
+def _odd_references(d: Draw) -> dict[str, Any]:
+    """Three references, or one that is a scalar or the same again; a part counted from the back or beyond the end, as
+    ``ref_tensors[i].shape[begins[i]:ends[i]]`` reads."""
+    far = 2**31 - 1
+    if d.chance(4):
+        return {
+            "x": T((1,)[: d.int(0, 1)]),
+            "ref_tensors": [T(())],
+            "begins": [0],
+            "ends": [d.pick((0, far))],
+            "end_masks": [False],
+        }
+    a, b = d.int(1, 3), d.int(1, 3)
+    ref = T((a, b), const=False)
+    parts = d.pick((((-2, -1), (-1, far)), ((-(2**31), 1), (1, 9)), ((0, 1), (-1, far)), ((0, -1), (1, far))))
+    refs, spans = [ref, ref], list(parts)
+    out: dict[str, Any] = {"@same": {"ref_tensors#1": "ref_tensors#0"}}
+    if d.bool():
+        spans.append(d.pick(((far, far), (9, 20), (2, -(2**31)), (-(2**31), -(2**31)))))
+        refs.append(T(d.shape(1, 2, lo=1)))
+    begins, ends = [p for p, _ in spans], [q for _, q in spans]
+    return {
+        **out,
+        "x": T((b, a)),
+        "ref_tensors": refs,
+        "begins": begins,
+        "ends": ends,
+        "end_masks": [False] * len(spans),
+    }
+
+
 def _draw_reshape_like(d: Draw) -> dict[str, Any]:
+    if d.chance(8):
+        return _odd_references(d)
     shape = d.shape(1, lo=1)
     parts = [shape[: (k := d.int(0, len(shape)))], shape[k:]]
     refs: list[T] = []
@@ -179,7 +212,26 @@ def _break_perm(d: Draw) -> dict[str, Any]:
 
 op("transpose", s.transpose, Sampling(_draw_transpose), Checks(breaks={"perm-per-axis": _break_perm}))
 op("reverse", s.reverse)
-op("reverse_sequence", s.reverse_sequence)
+
+
+def _draw_reversed(d: Draw) -> dict[str, Any]:
+    """Axes of either sign."""
+    v = s.reverse_sequence.derive(d)
+    r = len(v["x"].shape)
+    axes = {
+        name: v[name] - r if v[name] is not None and v[name] >= 0 and d.bool() else v[name]
+        for name in ("seq_axis", "batch_axis")
+    }
+    return {"x": v["x"], "lengths": v["lengths"], **{k: a for k, a in axes.items() if a is not None}}
+
+
+_LENGTHS = {"x": T((2, 3)), "batch_axis": 0, "seq_axis": 1}
+op(
+    "reverse_sequence",
+    s.reverse_sequence,
+    Sampling(_draw_reversed),
+    Checks(breaks={"lengths-in-range": lambda d: {**_LENGTHS, "lengths": T((2,), values=[1, 4], const=True)}}),
+)
 
 # -- slices
 
