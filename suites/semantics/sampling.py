@@ -217,6 +217,8 @@ def affine(x: Float[Array, "b c h w"], matrix: Float[Array, "m 6"], *, size: Int
     """
     if matrix.shape[0] not in (1, x.shape[0]):
         raise RuleError("matrix-per-image", f"{matrix.shape[0]} matrices for {x.shape[0]} images")
+    if not x.shape[0] or 0 in size:
+        return np.zeros((*x.shape[:2], *size), x.dtype)
     h, w = x.shape[2:]
     gy = np.linspace(-1, 1, size[0]) if size[0] > 1 else np.zeros(1)
     gx = np.linspace(-1, 1, size[1]) if size[1] > 1 else np.zeros(1)

@@ -58,8 +58,7 @@ def _length(call: Call) -> Any:
 def _of_nothing(d: Draw, shape: list[int], many: bool) -> dict[str, Any]:
     a, b = d.shuffle(range(len(shape)))[:2]
     shape[a] = 0
-    const = False if d.dtype("x").kind == "c" else None  # complex constants do not exist
-    return {"data": T(shape, const=const), **({"dims": [b]} if many else {"dim": b})}
+    return {"data": T(shape), **({"dims": [b]} if many else {"dim": b})}
 
 
 def _draw(many: bool, one_sided: bool = False) -> Any:

@@ -297,10 +297,44 @@ def _box(d: Draw, form: str, h: int, w: int, normalized: bool, whole: bool) -> l
     return [box[1], box[0], box[3], box[2]] if "WIDTH_FIRST" in form else box
 
 
+def _no_or_many_regions(d: Draw, new: bool, form: str) -> dict[str, Any]:
+    """No box, of images that may be none or have no rows, in results of any extent; or more boxes than f16 counts."""
+    n = d.pick((0, 0, 0, 0, 520))
+    size = dict(zip(d.shuffle(("target_height", "target_width")), (d.pick((1, 3, 2**31 - 1, 0)) if n == 0 else 1, 1)))
+    x = T(d.pick(((0, 1, 2, 2), (1, 2, 0, 2), (1, 2, 2, 0), (2, 1, 3, 3))) if n == 0 else (2, 1, 2, 2))
+    out: dict[str, Any] = {"x": x, **size}
+    values = [0, 0, 1, 1] if form.startswith("CORNERS") else [0.5, 0.5, 1, 1]
+    if new:
+        whole = d.types["BOX_T"].kind == "u"
+        values = [0, 0, 1, 1] if whole or form.startswith("CORNERS") else values
+        out["boxes"] = T((n, 4), values=values * n)
+        if d.bool() or n:
+            out["box_indices"] = T((n,), values=[k % 2 for k in range(n)])
+    else:
+        five = d.bool()
+        rows = [v for k in range(n) for v in ([k % 2] if five else []) + values]
+        out["roi"] = T((n, 1, 5 if five else 4, 1, 1), values=rows)
+    if d.bool():
+        out["box_coordinate_mode"] = form if n == 0 or form.startswith("CORNERS") else "CORNERS_HEIGHT_FIRST"
+    usual = {"spatial_scale": 1.0, "sampling_mode": "DEFAULT", "normalized_coordinates": False, "pad_value": 0.0}
+    other = {
+        "spatial_scale": 0.5,
+        "sampling_mode": "ALIGN_CORNERS",
+        "normalized_coordinates": not new,
+        "pad_value": 1.0,
+    }
+    for name in usual:
+        if name in d.version.schema.attrs and d.bool():
+            out[name] = (other if n == 0 else usual)[name]
+    return out
+
+
 def _draw_regions(d: Draw) -> dict[str, Any]:
     b, c, h, w = d.dim(1, 3), d.dim(1, 3), d.dim(2, 7), d.dim(2, 7)
     form, n = d.pick(tuple(s.BOXES)), d.dim(1, 4)
     new = d.version.version == "ios17"
+    if d.chance(10):
+        return _no_or_many_regions(d, new, form)
     whole = new and d.types["BOX_T"].kind == "u"
     normalized = d.bool() and not whole
     named = d.bool()
@@ -386,6 +420,9 @@ def _crop_params(call: Call) -> dict[str, Any]:
 def _crop_resize(call: Call) -> Any:
     x, (boxes, images, every) = call.inputs["x"], _regions(call)
     p = _crop_params(call)
+    if not len(boxes):
+        lead = (0, x.shape[0]) if every else (0,) if "boxes" in call.inputs else (0, 1)
+        return np.zeros((*lead, x.shape[1], *p["size"]), x.dtype)
     need(boxes.dtype.kind == "f" or not p["normalized"], "normalized-floats", f"boxes of {of(boxes)}")
     if every:
         per = [s.crop_resize(x, boxes, np.full(len(boxes), j), **p) for j in range(x.shape[0])]
@@ -498,7 +535,8 @@ op(
 def _many_or_no_images(d: Draw) -> dict[str, Any]:
     """As many matrices as images: none, or more than f16 counts."""
     b = d.pick((0, 130, 342, 0))
-    size = {f"output_{n}": d.pick((0, 2**31 - 1, 3)) if b == 0 else 2 for n in ("height", "width")}
+    first = d.pick((0, 2**31 - 1, 3)) if b == 0 else 2
+    size = dict(zip(d.shuffle(("output_height", "output_width")), (first, d.pick((0, 3)) if b == 0 else 2)))
     out = {"x": T((b, 1, 2, 2)), "transform_matrix": T((b, 6), recipe="uniform:-1:1"), **size}
     fixed = {"sampling_mode": "bilinear", "padding_mode": "constant", "padding_value": 0.0, "align_corners": True}
     return {**out, **fixed, "coordinates_mode": "normalized_minus_one_to_one"}

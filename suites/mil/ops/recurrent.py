@@ -129,6 +129,9 @@ def _draw(cell: str, gates: int) -> Any:
         directions = ("forward", "reverse", "bidirectional") if cell == "lstm" else ("forward", "reverse")
         direction = d.pick(directions)
         n = 2 if direction == "bidirectional" else 1
+        if d.chance(10):  # states as large as weights
+            h = d.int(1, 2)
+            b, i = gates * h, n * h
         plain = cell == "gru" and d.bool()  # one step from zero: where the reset gate acts makes no difference
         if plain:
             t = 1

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import int_range
 from harness.declare import Call, Checks, Draw, Map, Sampling, Spelling, T
 from suites.mil import op
 from suites.mil.codecs import maybe
@@ -56,7 +57,41 @@ def _break_axis(slot: str) -> Any:
     return draw
 
 
+def _far(d: Draw, rank: int) -> tuple[tuple[int, int], T]:
+    """The shape of what has no element, and a place far behind in it: the last that the type of the indices counts, or
+    one beyond what f32 does."""
+    dt = d.dtype("indices")
+    top = int_range(dt)[1] if dt.bits < 32 else 2**24 + 2
+    place = -top - 1 if d.fixed["signed"] and dt.kind == "i" and d.bool() else top
+    return (top + 1, 0), T((1,) * rank, values=[place])
+
+
+def _or_far(meaning: Any) -> Any:
+    """What the meaning draws, or a place far behind."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        if meaning is s.gather_nd and d.chance(12):  # more axes in front than there are mostly
+            k = d.int(1, 2)
+            lead = d.pick(((1, 2, 1), (2, 1, 1, 2), (1, 0, 1), (1, 1, 0, 1)))
+            n = d.dim(1, 4)
+            return {"x": T((n,) * k), "indices": T((*lead, k), index_recipe(n, False))}
+        if d.chance(16):
+            shape, at = _far(d, 1 if meaning is s.gather else 2)
+            return {"x": T(shape), "indices": at, **({"axis": 0} if meaning is s.gather else {})}
+        v = meaning.derive(d)
+        out = {"x": v["x"], "indices": v["indices"]}
+        for name, default in (("axis", 0), ("batch_dims", 0)):
+            if name in d.version.schema.attrs:
+                maybe(d, out, name, v.get(name) or 0, default)
+        return out
+
+    return draw
+
+
 def _draw_along(d: Draw) -> dict[str, Any]:
+    if d.dtype("indices").bits <= 16 and d.chance(16):
+        (n, _), at = _far(d, 1)
+        return {"x": T((n,)), "indices": at, "axis": 0}
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a = axis % len(shape)
@@ -78,7 +113,14 @@ def _break_nd(d: Draw) -> dict[str, Any]:
 
 
 for span, sign in SPANS:
-    op("gather", s.gather, Spelling(fixed=sign), Checks(breaks={"index-in-range": _break_gather}), **span)
+    op(
+        "gather",
+        s.gather,
+        Spelling(fixed=sign),
+        Sampling(_or_far(s.gather)),
+        Checks(breaks={"index-in-range": _break_gather, "axis-in-range": _break_axis("x")}),
+        **span,
+    )
     op(
         "gather_along_axis",
         s.gather_elements,
@@ -87,7 +129,14 @@ for span, sign in SPANS:
         Checks(breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")}),
         **span,
     )
-    op("gather_nd", s.gather_nd, Spelling(fixed=sign), Checks(breaks={"index-in-range": _break_nd}), **span)
+    op(
+        "gather_nd",
+        s.gather_nd,
+        Spelling(fixed=sign),
+        Sampling(_or_far(s.gather_nd)),
+        Checks(breaks={"index-in-range": _break_nd}),
+        **span,
+    )
 
 
 # -- scatter: what an update is combined with, in any order
@@ -116,6 +165,11 @@ def _write_mode(d: Draw, out: dict[str, Any], mode: str, omit: bool = True) -> d
 
 
 def _draw_scatter(d: Draw) -> dict[str, Any]:
+    if d.chance(24):
+        shape, at = _far(d, 1)
+        return _write_mode(
+            d, {"data": _data(d, shape), "indices": at, "updates": T((1, 0)), "axis": 0}, "add", omit=False
+        )
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]
@@ -152,6 +206,9 @@ def _draw_scatter_along(d: Draw) -> dict[str, Any]:
 
 
 def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
+    if d.chance(24):
+        shape, at = _far(d, 2)
+        return _write_mode(d, {"data": _data(d, shape), "indices": at, "updates": T((1, 0))}, "add")
     shape = d.shape(1, lo=1)
     k, mode, signed = d.int(1, len(shape)), _mode(d), d.fixed["signed"]
     places = prod(shape[:k])
@@ -165,7 +222,8 @@ def _draw_scatter_nd(d: Draw) -> dict[str, Any]:
             one.append(spot % n - (n if signed and d.chance(4) else 0))
             spot //= n
         values += reversed(one)
-    lead = (rows,) if d.chance(2) or len(shape) - k > 3 else (1, rows)
+    leads = [(rows,), (rows,), (1, rows), (1, rows, 1), (1, 1, rows, 1), *([()] if rows == 1 else [])]
+    lead = d.pick([x for x in leads if len(x) + max(1, len(shape) - k) <= 5])
     out: dict[str, Any] = {
         "data": _data(d, shape),
         "indices": T((*lead, k), values=values),
