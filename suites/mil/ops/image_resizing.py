@@ -402,7 +402,7 @@ def _regions(call: Call) -> tuple[np.ndarray, np.ndarray | None, bool]:
     if "boxes" in call.inputs:
         at = call.inputs.get("box_indices")
         return call.inputs["boxes"], at, False
-    roi = call.inputs["roi"].reshape(call.inputs["roi"].shape[0], -1)
+    roi = call.inputs["roi"][:, 0, :, 0, 0]
     return (roi, None, True) if roi.shape[1] == 4 else (roi[:, 1:], roi[:, 0].astype(np.int64), False)
 
 
