@@ -113,7 +113,13 @@ op(
     s.matmul,
     Spelling(x=_operand("x"), y=_operand("y"), out_dtype=lambda c, i: of(c.inputs[_leading(c)])),
     Sampling(_draw_matmul, ranks=(1, 5)),
-    Checks(ambiguous=_open_matmul, breaks={"contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))}}),
+    Checks(
+        ambiguous=_open_matmul,
+        breaks={
+            "contracted-agrees": lambda d: {"x": T((2, 3)), "y": T((4, 2))},
+            "rank-at-least-1": lambda d: d.pick(({"x": T(()), "y": T((2,))}, {"x": T((2, 2)), "y": T(())})),
+        },
+    ),
 )
 
 

@@ -95,4 +95,9 @@ op(
     ),
     Sampling(ranks=(3, 4)),
 )
-op("softmax", s.softmax, beta=Fn(lambda c: 1.0))
+op(
+    "softmax",
+    s.softmax,
+    Checks(breaks={"axis-in-range": lambda d: {"x": T(d.shape(1, 3, lo=1)), "axis": d.pick((3, -4))}}),
+    beta=Fn(lambda c: 1.0),
+)

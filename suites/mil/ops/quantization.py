@@ -64,7 +64,11 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
         "output_dtype": out_type,
     }
     if d.bool():
-        out["zero_point"] = T(size, recipe="ints:0:100" if out_type.kind == "u" else "ints:-100:100", dtype=out_type)
+        out["zero_point"] = T(
+            size,
+            recipe="full" if d.chance(3) else "ints:0:100" if out_type.kind == "u" else "ints:-100:100",
+            dtype=out_type,
+        )
     if size:
         out["axis"] = axis
     return out

@@ -20,7 +20,7 @@ def _shape(d: Draw) -> list[int]:
 
 def _seed(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
     if d.bool():
-        out["seed"] = d.pick((-1, 0, 1, 42, 2**31 - 1))
+        out["seed"] = d.pick((-1, 0, 1, 42, 2**31 - 1, -(2**31)))
     return out
 
 

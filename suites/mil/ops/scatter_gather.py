@@ -107,6 +107,16 @@ def _break_along(d: Draw) -> dict[str, Any]:
     return _checked(d, {"x": T(shape), "indices": at, "axis": 0})
 
 
+def _break_tuple(slot: str) -> Any:
+    """ "indices.shape[-1] <= data.rank"."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        out = {slot: T((2,)), "indices": T((1, 2), values=[0, 0], const=True)}
+        return out if slot == "x" else {**out, "updates": T((1,)), "mode": "add"}
+
+    return draw
+
+
 def _break_nd(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, 4, lo=1)
     return _checked(d, {"x": T(shape), "indices": T((1, 1), values=[_beyond(d, shape[0])], const=True)})
@@ -134,7 +144,7 @@ for span, sign in SPANS:
         s.gather_nd,
         Spelling(fixed=sign),
         Sampling(_or_far(s.gather_nd)),
-        Checks(breaks={"index-in-range": _break_nd}),
+        Checks(breaks={"index-in-range": _break_nd, "tuple-within-rank": _break_tuple("x")}),
         **span,
     )
 
@@ -315,7 +325,11 @@ for span, sign in SPANS:
         Sampling(_draw_scatter_nd),
         Checks(
             ambiguous=_open(s.scatter_nd, "add"),
-            breaks={"index-in-range": _break_scatter("nd"), "updates-fit": _break_fit("nd")},
+            breaks={
+                "index-in-range": _break_scatter("nd"),
+                "updates-fit": _break_fit("nd"),
+                "tuple-within-rank": _break_tuple("data"),
+            },
         ),
         **span,
     )

@@ -210,7 +210,17 @@ def _break_perm(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "perm": list(range(len(shape) - 1))}
 
 
-op("transpose", s.transpose, Sampling(_draw_transpose), Checks(breaks={"perm-per-axis": _break_perm}))
+op(
+    "transpose",
+    s.transpose,
+    Sampling(_draw_transpose),
+    Checks(
+        breaks={
+            "perm-per-axis": _break_perm,
+            "perm-is-permutation": lambda d: {"x": T((2, 3)), "perm": d.pick(([0, 0], [1, -1]))},
+        }
+    ),
+)
 op("reverse", s.reverse)
 
 
@@ -230,7 +240,13 @@ op(
     "reverse_sequence",
     s.reverse_sequence,
     Sampling(_draw_reversed),
-    Checks(breaks={"lengths-in-range": lambda d: {**_LENGTHS, "lengths": T((2,), values=[1, 4], const=True)}}),
+    Checks(
+        breaks={
+            "lengths-per-batch": lambda d: {**_LENGTHS, "lengths": T((3,), values=[1, 1, 1], const=True)},
+            "axes-in-range": lambda d: {**_LENGTHS, "seq_axis": 2, "lengths": T((2,), values=[1, 1], const=True)},
+            "lengths-in-range": lambda d: {**_LENGTHS, "lengths": T((2,), values=[1, 4], const=True)},
+        }
+    ),
 )
 
 # -- slices
@@ -283,7 +299,17 @@ def _draw_windows(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("sliding_windows", s.sliding_windows, Sampling(_draw_windows))
+op(
+    "sliding_windows",
+    s.sliding_windows,
+    Sampling(_draw_windows),
+    Checks(
+        breaks={
+            "axis-in-range": lambda d: {"x": T((2, 3)), "axis": d.pick((2, -3)), "size": 1},
+            "window-fits": lambda d: {"x": T((2, 3)), "axis": 1, "size": d.pick((5, 4))},
+        }
+    ),
+)
 
 # -- blocks
 
