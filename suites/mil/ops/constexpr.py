@@ -50,7 +50,7 @@ op(
     s.affine_dequantize,
     Spelling(x="quantized_data", out_dtype=lambda c, i: of(c.inputs["scale"])),
     Sampling(_draw_affine),
-    Checks(breaks={"vector-fits-axis": _break_affine}),
+    Checks(breaks={"vector-fits-axis": _break_affine, "axis-in-range": lambda d: {**_break_affine(d), "axis": 7}}),
 )
 
 
@@ -95,7 +95,12 @@ op(
     "constexpr_sparse_to_dense",
     s.sparse_packed,
     Sampling(_draw_packed_sparse),
-    Checks(breaks={"mask-counts-data": _break_packed_sparse}),
+    Checks(
+        breaks={
+            "mask-counts-data": _break_packed_sparse,
+            "packed-size": lambda d: {**_draw_packed_sparse(d), "shape": [200]},
+        }
+    ),
     until="ios16",
 )
 op(

@@ -142,6 +142,10 @@ def _break_einsum(d: Draw) -> dict[str, Any]:
     return {"values": [T((c, h, one)), T((other, h, 2))], "equation": "chw,whr->chr"}
 
 
+def _break_batch(d: Draw) -> dict[str, Any]:
+    return {"values": [T((2, 3, 4)), T((4, 5, 2))], "equation": "chw,whr->chr"}
+
+
 def _equation(call: Call) -> str:
     """Only batch axes broadcast: of the one that is summed, both have the same extent (the page's W1)."""
     equation, values = call.attr("equation"), call.inputs["values"]
@@ -159,7 +163,7 @@ op(
     "einsum",
     s.einsum,
     Sampling(_draw_einsum),
-    Checks(breaks={"summed-extents-agree": _break_einsum}),
+    Checks(breaks={"summed-extents-agree": _break_einsum, "extents-agree": _break_batch}),
     xs="values",
     equation=Fn(_equation),
 )

@@ -62,7 +62,13 @@ op(
     _KEYS,
     Spelling(out=lambda c, r: r[:1]),
     Sampling(ranks=(1, 5)),
-    Checks(breaks={"scale-fits-axes": _break_gamma}, ambiguous=_layer_open),
+    Checks(
+        breaks={
+            "scale-fits-axes": _break_gamma,
+            "axes-in-range": lambda d: {"x": T((2, 3)), "axes": [d.pick((2, -3))]},
+        },
+        ambiguous=_layer_open,
+    ),
 )
 
 

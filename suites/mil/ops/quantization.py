@@ -86,6 +86,10 @@ def _draw_dequantize(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _break_axis(d: Draw) -> dict[str, Any]:
+    return {"input": T((2, 3)), "scale": T((2,), recipe="uniform:0.0625:1"), "axis": d.pick((2, -3))}
+
+
 def _break_vector(d: Draw) -> dict[str, Any]:
     shape = d.shape(1, lo=1)
     out: dict[str, Any] = {"input": T(shape), "scale": T((shape[0] + 1,), recipe="uniform:0.0625:1"), "axis": 0}
@@ -117,5 +121,5 @@ op(
     s.affine_dequantize,
     Spelling(x="input", out_dtype=lambda c, i: of(c.inputs["scale"])),
     Sampling(_draw_dequantize),
-    Checks(breaks={"vector-fits-axis": _break_vector}),
+    Checks(breaks={"vector-fits-axis": _break_vector, "axis-in-range": _break_axis}),
 )

@@ -107,6 +107,24 @@ def _break_along(d: Draw) -> dict[str, Any]:
     return _checked(d, {"x": T(shape), "indices": at, "axis": 0})
 
 
+def _break_wide(slot: str) -> Any:
+    """More places along another axis than there are rows."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        out = {slot: T((2, 2)), "indices": T((1, 3), values=[0] * 3, const=True), "axis": 0}
+        return out if slot == "x" else {**out, "updates": T((1, 3)), "mode": "add"}
+
+    return draw
+
+
+def _batches(nd: bool) -> dict[str, Any]:
+    """Rules of the batch axes, which iOS 16 adds: their extents agree, and they come before the axis."""
+    at = {} if nd else {"axis": 1}
+    apart = {"x": T((2, 3)), "indices": T((3, 1), values=[0] * 3, const=True), "batch_dims": 1, **at}
+    far = {"x": T((2, 3)), "indices": T((2, 1), values=[0] * 2, const=True), "batch_dims": 2, "axis": 1}
+    return {"batch-agrees": lambda d: apart, **({} if nd else {"batch-in-range": lambda d: far})}
+
+
 def _break_tuple(slot: str) -> Any:
     """ "indices.shape[-1] <= data.rank"."""
 
@@ -122,21 +140,23 @@ def _break_nd(d: Draw) -> dict[str, Any]:
     return _checked(d, {"x": T(shape), "indices": T((1, 1), values=[_beyond(d, shape[0])], const=True)})
 
 
-for span, sign in SPANS:
+for span, sign, batches in (
+    ({"until": "ios15"}, OLD, False),
+    ({"since": "ios16", "until": "ios16"}, OLD, True),
+    ({"since": "ios17"}, NEW, True),
+):
     op(
         "gather",
         s.gather,
         Spelling(fixed=sign),
         Sampling(_or_far(s.gather)),
-        Checks(breaks={"index-in-range": _break_gather, "axis-in-range": _break_axis("x")}),
-        **span,
-    )
-    op(
-        "gather_along_axis",
-        s.gather_elements,
-        Spelling(fixed=sign),
-        Sampling(_draw_along),
-        Checks(breaks={"index-in-range": _break_along, "axis-in-range": _break_axis("x")}),
+        Checks(
+            breaks={
+                "index-in-range": _break_gather,
+                "axis-in-range": _break_axis("x"),
+                **(_batches(False) if batches else {}),
+            }
+        ),
         **span,
     )
     op(
@@ -144,7 +164,28 @@ for span, sign in SPANS:
         s.gather_nd,
         Spelling(fixed=sign),
         Sampling(_or_far(s.gather_nd)),
-        Checks(breaks={"index-in-range": _break_nd, "tuple-within-rank": _break_tuple("x")}),
+        Checks(
+            breaks={
+                "index-in-range": _break_nd,
+                "tuple-within-rank": _break_tuple("x"),
+                **(_batches(True) if batches else {}),
+            }
+        ),
+        **span,
+    )
+for span, sign in SPANS:
+    op(
+        "gather_along_axis",
+        s.gather_elements,
+        Spelling(fixed=sign),
+        Sampling(_draw_along),
+        Checks(
+            breaks={
+                "index-in-range": _break_along,
+                "axis-in-range": _break_axis("x"),
+                "indices-within-data": _break_wide("x"),
+            }
+        ),
         **span,
     )
 
@@ -312,6 +353,7 @@ for span, sign in SPANS:
             ambiguous=_open(s.scatter_elements, "add"),
             breaks={
                 "index-in-range": _break_scatter("along"),
+                "indices-within-data": _break_wide("data"),
                 "updates-fit": _break_fit("along"),
                 "axis-in-range": _break_axis("data"),
             },

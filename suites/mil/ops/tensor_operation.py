@@ -341,6 +341,10 @@ def _break_k(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "k": shape[-1] + d.int(1, 3), "@outs": 2}
 
 
+def _break_top_axis(d: Draw) -> dict[str, Any]:
+    return {"x": T(d.shape(1, 3, lo=1)), "k": 1, "axis": d.pick((3, -4)), "@outs": 2}
+
+
 def _k(call: Call) -> int:
     k, axis = scalar(call, "k", 1), scalar(call, "axis", -1)
     return call.inputs["x"].shape[axis] if k == -1 and "output_indices_dtype" in call.version.schema.attrs else k
@@ -379,12 +383,24 @@ _TOPK = (
     Sampling(_draw_topk),
     Checks(error=(accepted(winners, "the k winners in order, any order with sort off"), accepted(any_of_equals))),
 )
-op("topk", indexing.topk, *_TOPK, Checks(breaks={"k-in-range": _break_k}), until="ios16")
 op(
     "topk",
     indexing.topk,
     *_TOPK,
-    Checks(breaks={"k-in-range": _break_k, "type-of-what-is-returned": _break_alone}),
+    Checks(breaks={"k-in-range": _break_k, "axis-in-range": _break_top_axis}),
+    until="ios16",
+)
+op(
+    "topk",
+    indexing.topk,
+    *_TOPK,
+    Checks(
+        breaks={
+            "k-in-range": _break_k,
+            "axis-in-range": _break_top_axis,
+            "type-of-what-is-returned": _break_alone,
+        }
+    ),
     since="ios17",
 )
 
@@ -397,7 +413,7 @@ op("non_zero", indexing.nonzero_rows, Spelling(out=_to_i32))
 op("shape", movement.shape_of, Spelling(out=_to_i32))
 op("identity", movement.identity)
 op("flatten2d", movement.flatten)
-op("band_part", movement.band_part)
+op("band_part", movement.band_part, Checks(breaks={"matrices": lambda d: {"x": T(d.shape(1, 1, lo=1))}}))
 
 
 # -- padding: one pair for each of the last axes, (before, after) together
