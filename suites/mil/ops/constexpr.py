@@ -54,8 +54,15 @@ op(
 )
 
 
+def _shape(d: Draw, low: int = 1) -> tuple[int, ...]:
+    """A shape, now and then of nothing."""
+    shape = d.shape(low, lo=1)
+    at = d.int(0, max(0, len(shape) - 1))
+    return (*shape[:at], 0, *shape[at + 1 :]) if shape and d.chance(12) else shape
+
+
 def _draw_packed_lut(d: Draw) -> dict[str, Any]:
-    shape, bits = d.shape(1, lo=1), d.pick((1, 2, 4, 6, 8))
+    shape, bits = _shape(d, 0), d.pick((1, 2, 4, 6, 8))
     return {"indices": T((-(-bits * prod(shape) // 8),), recipe="full"), "lut": T((1 << bits,)), "shape": list(shape)}
 
 
@@ -78,11 +85,11 @@ op(
 
 
 def _draw_packed_sparse(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, lo=1)
+    shape = _shape(d, 0)
     bits = [d.int(0, 1) for _ in range(prod(shape))]
     return {
         "nonzero_data": T((sum(bits),)),
-        "mask": vector(np.packbits(bits, bitorder="little").tolist()),
+        "mask": vector(np.packbits(np.array(bits, np.uint8), bitorder="little").tolist()),
         "shape": list(shape),
     }
 
@@ -115,7 +122,7 @@ op(
 
 
 def _blocks(d: Draw, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(d.pick((1, n, d.pick(divisors(n)))) for n in shape)
+    return tuple(d.pick((1, n, d.pick(divisors(n)))) if n else 1 for n in shape)
 
 
 def _offset(d: Draw, slot: str, shape: tuple[int, ...]) -> T | None:
@@ -137,7 +144,7 @@ def _data(d: Draw, slot: str, shape: tuple[int, ...]) -> T:
 
 
 def _draw_blockwise(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, lo=1)
+    shape = _shape(d)
     blocks = _blocks(d, shape)
     out = {"data": _data(d, "data", shape), "scale": T(blocks, recipe=_SCALE)}
     return _with_offset(out, _offset(d, "data", blocks))
@@ -189,7 +196,7 @@ def _palette(d: Draw, slot: str, shape: tuple[int, ...]) -> tuple[T, dict[str, A
 
 
 def _draw_lut(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, 4, lo=1)
+    shape = _shape(d)
     lut, extra = _palette(d, "indices", shape)
     return {"indices": T(shape, recipe=f"index:{1 << d.dtype('indices').bits}"), "lut": lut, **extra}
 
@@ -217,7 +224,7 @@ def _mask(d: Draw, shape: tuple[int, ...]) -> tuple[T, int]:
 
 
 def _draw_sparse(d: Draw) -> dict[str, Any]:
-    mask, n = _mask(d, d.shape(1, lo=1))
+    mask, n = _mask(d, _shape(d))
     return {"nonzero_data": T((n,)), "mask": mask}
 
 
@@ -235,7 +242,7 @@ op(
 
 
 def _draw_lut_sparse(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, 4, lo=1)
+    shape = _shape(d)
     mask, n = _mask(d, shape)
     lut, extra = _palette(d, "indices_nonzero_data", shape)
     bits = d.dtype("indices_nonzero_data").bits
@@ -275,7 +282,7 @@ op(
 
 
 def _draw_sparse_blockwise(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, lo=1)
+    shape = _shape(d)
     mask, n = _mask(d, shape)
     blocks = _blocks(d, shape)
     out = {"data_mask": mask, "nonzero_data": _data(d, "nonzero_data", (n,)), "scale": T(blocks, recipe=_SCALE)}
