@@ -205,6 +205,11 @@ def _break_palette18(d: Draw) -> dict[str, Any]:
     return {"indices": T((4,), recipe="index:2"), "lut": T((1, 2 << d.dtype("indices").bits, 1))}
 
 
+def _with_lut(d: Draw, groups: tuple[int, ...]) -> dict[str, Any]:
+    """Four indices and a table of so many groups."""
+    return {"indices": T((4,), recipe="index:2"), "lut": T((*groups, 1 << d.dtype("indices").bits, 1))}
+
+
 def _break_vector(d: Draw) -> dict[str, Any]:
     return {"indices": T((4,), recipe="index:2"), "lut": T((1, 1 << d.dtype("indices").bits, 2))}
 
@@ -213,7 +218,15 @@ op(
     "constexpr_lut_to_dense",
     s.lut_to_dense,
     Sampling(_draw_lut),
-    Checks(breaks={"palette-size": _break_palette18, "vector-needs-axis": _break_vector}),
+    Checks(
+        breaks={
+            "palette-size": _break_palette18,
+            "vector-needs-axis": _break_vector,
+            "palette-rank": lambda d: _with_lut(d, ()),
+            "blocks-divide": lambda d: _with_lut(d, (3,)),
+            "axis-in-range": lambda d: {**_break_vector(d), "vector_axis": d.pick((1, -2))},
+        }
+    ),
     since="ios18",
 )
 
