@@ -301,9 +301,8 @@ class Dialect:
             outs = [{**o, "dtype": BY_NAME[o["dtype"]] if isinstance(o["dtype"], str) else o["dtype"]} for o in outs]
         first = (x[0] if type(x) is list and x else x for x in inst.attrs.values())
         run = self.runner(inst.opset, arrays) if any(type(x) is Graph for x in first) else None
-        return Call(
-            version or self.version_of(inst), inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run, inst.args
-        )
+        version = version or self.version_of(inst)
+        return Call(version, inst.attrs, arrays, inst.opset, quant, outs, inst.outs, run, inst.args)
 
     def runner(self, opset: Any, outer: dict[str, Any]) -> Callable[..., list[Any]]:
         """``run(graph, inputs)`` for blocks of control-flow ops; the block sees ``outer`` by name."""

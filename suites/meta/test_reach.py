@@ -9,6 +9,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness import cli
@@ -219,3 +220,30 @@ def test_the_list_shows_each_goal_with_its_state(capsys: pytest.CaptureFixture[s
         str(len(goals_of(registry.dialect("onnx").versions["onnx/Relu/14"]).ids)),
         "goals",
     ]
+
+
+def test_an_extent_of_a_dialect_without_empty_tensors_is_not_asked_to_be_the_highest_number() -> None:
+    ids = set(goals_of(registry.dialect("nn").versions["nn/loadConstantND/1"]).ids)
+    assert "relation:shape=1" in ids
+    assert "relation:shape=INT_MAX" not in ids
+    assert "relation:stride=INT_MAX" in goals_of(registry.dialect("nn").versions["nn/convolution/1"]).ids
+
+
+def test_a_rule_that_no_text_states_is_no_goal() -> None:
+    v = registry.dialect("mil").versions["mil/squeeze/ios15"]
+    assert "axes-distinct" in v.dialect.unsayable_rules(v)
+    assert "rule:axes-distinct" not in goals_of(v).ids
+    assert "rule:axes-in-range" in goals_of(v).ids
+
+
+def test_a_default_in_a_narrower_type_is_the_default() -> None:
+    v = registry.dialect("mil").versions["mil/log/ios15"]
+    for seed in range(200):
+        case = draw_case(v, "ios15", seed, 0)
+        if case.inst.attrs.get("@T") == "f16" or case.inst.tensor("x").dtype.name == "f16":
+            inst = Instance.from_json({**case.inst.to_json(), "attrs": {**case.inst.attrs, "epsilon": 2.0**-149}})
+            break
+    goals = goals_of(v)
+    default = v.schema.attrs["epsilon"].default
+    inst.attrs["epsilon"] = float(np.float16(default))
+    assert "attr:epsilon=default" in goals.met(fill(v, inst))

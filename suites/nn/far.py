@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.core.instance import Arg, Instance
+from harness.core.instance import Instance
 from harness.declare import Draw
 from harness.declare.schema import OpSchema
 
@@ -25,8 +25,9 @@ class _Layer:
     def __init__(self, s: OpSchema, inst: Instance) -> None:
         self.inst, self.three, self.turned = inst, "3d" in s.op, s.op.endswith(".isDeconvolution")
         self.n = 3 if self.three else 2
-        held = inst.args.get("weights") or inst.args.get("weight")
-        self.x, self.weights, self.bias = inst.args["x"], held, inst.args.get("bias")
+        self.x = inst.tensor("x")
+        self.weights = inst.tensor("weights" if "weights" in inst.args else "weight")
+        self.bias = inst.tensor("bias") if "bias" in inst.args else None
 
     def set(self, name: str, axis: int, value: int, others: int) -> None:
         """One number of a list of ``others`` where none is given: an attribute an axis of three of them."""
@@ -114,7 +115,7 @@ _WAYS: tuple[Callable[[Any, Draw], None], ...] = (_stride, _stride, _dilation, _
 
 def push(s: OpSchema, inst: Instance, d: Draw) -> None:
     """Change one number of a convolution, if it is one."""
-    if s.extra["layer"] in ("convolution", "convolution3d") and isinstance(inst.args.get("x"), Arg):
+    if s.extra["layer"] in ("convolution", "convolution3d"):
         layer = _Layer(s, inst)
-        if isinstance(layer.weights, Arg) and layer.weights.values is None:
+        if layer.weights.values is None:
             d.pick(_WAYS)(layer, d)

@@ -57,7 +57,7 @@ def _break_axis(slot: str) -> Any:
     return draw
 
 
-def _far(d: Draw, rank: int) -> tuple[tuple[int, int], T]:
+def _far(d: Draw, rank: int) -> tuple[tuple[int, ...], T]:
     """The shape of what has no element, and a place far behind in it: the last that the type of the indices counts, or
     one beyond what f32 does."""
     dt = d.dtype("indices")
@@ -90,8 +90,8 @@ def _or_far(meaning: Any) -> Any:
 
 def _draw_along(d: Draw) -> dict[str, Any]:
     if d.dtype("indices").bits <= 16 and d.chance(16):
-        (n, _), at = _far(d, 1)
-        return {"x": T((n,)), "indices": at, "axis": 0}
+        far, at = _far(d, 1)
+        return {"x": T(far[:1]), "indices": at, "axis": 0}
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a = axis % len(shape)

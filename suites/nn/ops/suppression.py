@@ -77,7 +77,8 @@ def _draw(d: Draw) -> dict[str, Any]:
         "@outs": 4,
     }
     if d.chance(6):
-        out.update(_unusual(d, *out["boxes"].shape[:2], out["scores"].shape[2]))
+        b, n, k = out["scores"].shape
+        out.update(_unusual(d, b, n, k))
     given = d.int(0, 3)
     for i, (slot, name, n) in enumerate(numbers):
         out.update({slot: T((1,), values=[float(n)])} if i < given else {name: n})
