@@ -323,7 +323,7 @@ def test_only_the_boxes_that_survive_are_judged(version: str) -> None:
     for inst in drawn(f"non_maximum_suppression/{version}"):
         expected = dialect.evaluate(inst, arrays_of(inst))
         index = np.asarray(expected[2].value)
-        if not (index < 0).any() or not (index >= 0).any():
+        if not (index < 0).any() or not (index >= 0).any() or unclear(inst) is not None:
             continue
         padded += 1
 

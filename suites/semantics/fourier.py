@@ -37,6 +37,8 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
     if dims is None:
         dims = range(x.ndim) if shapes is None else range(x.ndim - len(shapes), x.ndim)
     dims = list(dims)
+    if not x.ndim:
+        raise RuleError("axes-in-range", "a scalar has no axis")
     if any(not -x.ndim <= a < x.ndim for a in dims):
         raise RuleError("axes-in-range", f"{dims} for rank {x.ndim}")
     if shapes is not None and len(shapes) != len(dims):
@@ -62,10 +64,11 @@ def _named_twice(inputs: dict[str, Anything], params: dict[str, Anything]) -> st
 def _open(inputs: dict[str, Anything], params: dict[str, Anything]) -> str | None:
     """Every result is a sum over all elements, in an order and by an algorithm that no page states: where one is not
     finite, or a partial sum overflows, it may be anything."""
-    given = [v for v in (inputs["x"], inputs.get("window")) if v is not None]
+    x, window = inputs["x"], inputs.get("window")
     with np.errstate(all="ignore"):
-        size = max(float(np.abs(v.astype(np.complex128)).max(initial=0.0)) for v in given)
-    if not size < 1e30:
+        total = float(np.abs(x.astype(np.complex128)).sum())
+        total *= 1.0 if window is None else float(np.abs(window.astype(np.complex128)).max(initial=0.0))
+    if not total < 2.0**128:
         return "a sum in any order of what is not finite, or overflows"
     return _named_twice(inputs, params)
 
@@ -151,7 +154,7 @@ def stft(
         raise RuleError("signal-or-batch", f"rank {x.ndim}")
     hop = n_fft // 4 if hop is None else hop
     width = n_fft if width is None else width
-    if x.shape[-1] < n_fft or hop < 1:
+    if x.shape[-1] < n_fft or hop < 1 or not 0 < width <= n_fft:
         raise RuleError("window-fits", f"{x.shape[-1]} samples, n_fft {n_fft}, hop {hop}")
     w = np.ones(width) if window is None else window.astype(np.float64)
     left = (n_fft - width) // 2

@@ -49,7 +49,7 @@ op(
     "constexpr_affine_dequantize",
     s.affine_dequantize,
     Spelling(x="quantized_data", out_dtype=lambda c, i: of(c.inputs["scale"])),
-    Sampling(_draw_affine),
+    Sampling(_draw_affine, ranks=(1, 5)),
     Checks(breaks={"vector-fits-axis": _break_affine, "axis-in-range": lambda d: {**_break_affine(d), "axis": 7}}),
 )
 
@@ -178,7 +178,7 @@ op(
     "constexpr_blockwise_shift_scale",
     s.blockwise_shift_scale,
     Spelling(x="data", out_dtype=lambda c, i: of(c.inputs["scale"])),
-    Sampling(_draw_blockwise),
+    Sampling(_draw_blockwise, ranks=(1, 5)),
     Checks(
         breaks={"blocks-divide": _break_blocks, "offset-like-scale": _break_offset, "offset-type": _break_offset_type}
     ),

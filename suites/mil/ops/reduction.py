@@ -46,7 +46,7 @@ for mil, meaning in (
         mil,
         meaning,
         Spelling(axes=_AXES, keepdims=_KEEP, fixed=told),
-        Sampling(_draw_reduce),
+        Sampling(_draw_reduce, ranks=(1, 5)),
         Checks(breaks={"axes-in-range": _break_axes}),
     )
 
@@ -82,7 +82,7 @@ for mil, meaning in (("reduce_argmax", s.argmax), ("reduce_argmin", s.argmin)):
             out=lambda c, r: [r[0].astype(_index_type(c).np)],
             out_dtype=_index_type,
         ),
-        Sampling(_draw_arg),
+        Sampling(_draw_arg, ranks=(1, 5)),
         Checks(error=accepted(s.any_winner), breaks={"axis-in-range": _break_axis}),
     )
 
