@@ -140,7 +140,7 @@ REACHED: dict[str, list[Callable[[Instance], Any]]] = {
         ),
         lambda i: (  # ceil((H + 2 p - k) / stride) + 1 is 1 there
             i.attrs["PoolingPaddingType"] == "includeLastPixel"
-            and not any(i.attrs["includeLastPixel.paddingAmounts"])
+            and not any(i.attrs.get("includeLastPixel.paddingAmounts", ()))
             and i.args["x"].shape[-1] < i.attrs.get("kernelSize", [3, 3])[1]
         ),
     ],

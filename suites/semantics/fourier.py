@@ -156,6 +156,8 @@ def stft(
     width = n_fft if width is None else width
     if x.shape[-1] < n_fft or hop < 1 or not 0 < width <= n_fft:
         raise RuleError("window-fits", f"{x.shape[-1]} samples, n_fft {n_fft}, hop {hop}")
+    if window is not None and window.shape != (width,):
+        raise RuleError("window-fits", f"a window of {list(window.shape)}, of {width} samples")
     w = np.ones(width) if window is None else window.astype(np.float64)
     left = (n_fft - width) // 2
     w = np.pad(w, (left, n_fft - width - left))
