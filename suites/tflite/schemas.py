@@ -9,7 +9,6 @@ from typing import Any
 from harness.core.errors import UsageError
 from harness.declare.schema import OpSchema, load
 
-
 # features of later versions that are options of another name
 _OPTIONS = {
     "fused_activation": ("fused_activation_function",),
