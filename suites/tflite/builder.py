@@ -143,10 +143,11 @@ class Writer:
         index = self.codes.setdefault(key, len(self.codes))
         node: dict[str, Any] = {"opcode_index": index, "inputs": inputs, "outputs": outputs}
         between = attrs.get("@intermediates", ())
-        if between:  # parameters of 16-bit tensors that hold what the operator computes on its way
+        if between:  # parameters of tensors that hold what the operator computes on its way: gates, and what leaves it
             first = len(g["tensors"])
             node["intermediates"] = [
-                self.tensor(g, f"between{first + k}", TYPES["i16"], (), q) for k, q in enumerate(between)
+                self.tensor(g, f"between{first + k}", TYPES["i16" if k < 4 else "i8"], (), q)
+                for k, q in enumerate(between)
             ]
         if name:
             node["custom_options"] = own

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32
+from harness.core.instance import SAME
 from harness.declare import (
     Call,
     Checks,
@@ -67,6 +68,20 @@ def _state(*shape: int) -> T:
 
 def _w(d: Draw, *shape: int) -> T:
     return T(shape, d.pick(_RECIPE), const=bool(d.int(0, 2)))
+
+
+def one_tensor(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
+    """The operands with one tensor for all that are alike in type, shape and parameters."""
+    first: dict[tuple[Any, ...], str] = {}
+    same: dict[str, str] = {}
+    for slot in d.version.schema.inputs:
+        t = out.get(slot.name)
+        if isinstance(t, T) and t.values is None and slot.name not in d.version.schema.extra["states"]:
+            name = first.setdefault((slot.type, tuple(t.shape), t.dtype, repr(t.quant)), slot.name)
+            out[slot.name] = out[name]
+            if name != slot.name:
+                same[slot.name] = name
+    return {**out, SAME: same} if same else out
 
 
 # -- RNN
