@@ -160,8 +160,7 @@ class TfLite(Dialect):
             quantisation.share(version, d, inst)
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):
             _window_far(d, inst)
-        if version.schema.domain != "hybrid" or not edges.recurrent(version.op):
-            ends.give(d, inst)
+        ends.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
             inst.attrs[shapes.UNDECLARED] = True

@@ -57,16 +57,11 @@ KEEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def recurrent(op: str) -> bool:
-    """Is the operator one with a state?"""
-    return op == "SVDF" or op.endswith(("RNN", "LSTM"))
-
-
 def keeps(version: OpVersion) -> tuple[str, ...]:
     """What is kept of an op version."""
     later = tuple(version.schema.extra["later"])  # options that only later versions of the operator have
-    # no text says what quantising NaN gives to the steps after it
-    hybrid = ("data:*",) if version.schema.domain == "hybrid" and recurrent(version.op) else ()
     # TF Div: "division by zero" of integers is an error
     divisor = ("data:rhs",) if version.op == "DIV" and version.schema.domain == "quantised" else ()
-    return (*_TYPES, *later, *hybrid, *divisor, *KEEPS.get(version.op, ()))
+    # op_version.cc: a hybrid form with the option has a later version
+    asymmetric = ("asymmetric_quantize_inputs",) if "hybrid_asymmetric" in later else ()
+    return (*_TYPES, *later, *asymmetric, *divisor, *KEEPS.get(version.op, ()))

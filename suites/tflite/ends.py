@@ -13,6 +13,7 @@ from harness.declare import Draw
 from harness.generate.ends import MOST, elements
 
 EVERY = 12
+MANY = 12  # operands, from which on more instances have them: each operand is to be met
 _BY_SEED = ("small", "full", "special", "wide", "ties")  # recipes of integers that are no indices
 
 
@@ -26,9 +27,10 @@ def give(d: Draw, inst: Instance, integers: bool = True) -> None:
     """Give some operands of a valid instance such elements.  integers: may they be set too?"""
     held = [x[0] if isinstance(x, list) and x else x for x in inst.attrs.values()]
     blocks = any(isinstance(x, Graph) for x in held)
-    if d.breaking or blocks or not d.chance(EVERY):  # the bounds of blocks are for small integers
-        return
     given = [x for a in inst.args.values() for x in (a if isinstance(a, list) else (a,)) if x is not None]
+    every = EVERY if len(given) < MANY else EVERY * 2 // 3
+    if d.breaking or blocks or not d.chance(every):  # the bounds of blocks are for small integers
+        return
     may = [a for a in given if _may(a, integers)]
     if may:
         for _ in range(d.int(1, 2) + len(may) // 6):

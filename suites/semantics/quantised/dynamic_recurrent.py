@@ -43,7 +43,10 @@ class Numbers:
         """After their quantisation: half a step of the range that all of them may have."""
         if asymmetric == FLOAT:
             return self
-        low, high = (self.value - self.error).min(initial=0.0), (self.value + self.error).max(initial=0.0)
+        with np.errstate(all="ignore"):
+            low, high = (self.value - self.error).min(initial=0.0), (self.value + self.error).max(initial=0.0)
+        if _untold(low, high):
+            return Numbers(np.zeros(self.value.shape), np.inf)
         return Numbers(self.value, self.error + step(low, high, asymmetric))
 
     def times(self, w: Array, u: float) -> Numbers:
@@ -171,8 +174,16 @@ def _given(x: Array | None, asymmetric: bool | str) -> list[Numbers]:
     """An operand, step by step, after its quantisation by the range of all of it."""
     if x is None:
         return []
-    e = 0.0 if asymmetric == FLOAT else step_of(x, asymmetric)
-    return [Numbers(now, e) for now in x]
+    if asymmetric == FLOAT:
+        return [Numbers(now) for now in x]
+    if _untold(x.min(initial=0.0), x.max(initial=0.0)):
+        return [Numbers(np.zeros(now.shape), np.inf) for now in x]
+    return [Numbers(now, step_of(x, asymmetric)) for now in x]
+
+
+def _untold(low: Any, high: Any) -> bool:
+    """Does no text tell what the quantisation of numbers between these gives: NaN, infinities, a range beyond f32?"""
+    return not high - low < _HIGHEST
 
 
 def rnn_error(
@@ -251,7 +262,8 @@ def svdf_error(
     u: float,
     calls: int = 1,
 ) -> Array:
-    """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float."""
+    """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float.  Where nothing is told of what is
+    seen, with values that are NaN where the bias is."""
     seen = _given(x[None], asymmetric)[0].times(features, u)
     met = newest(times, calls).T
     parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
@@ -259,4 +271,8 @@ def svdf_error(
         np.asarray(sum(a, np.zeros(seen.value.shape))).reshape(len(x), len(features) // rank, rank).sum(-1)
         for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
     )
-    return error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))
+    bound = error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))
+    if asymmetric == FLOAT or not np.isinf(seen.error).all():
+        return bound
+    nan = np.zeros(bound.shape) if bias is None else np.broadcast_to(np.where(np.isnan(bias), bias, 0.0), bound.shape)
+    return _sequence([Numbers(nan, np.inf)], bound.shape)[0]

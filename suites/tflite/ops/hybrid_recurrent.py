@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import F32, I8
+from harness.core.instance import SAME
 from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, composed
 from suites.semantics.quantised import dynamic_recurrent as h
 from suites.semantics.quantised.fixed import f32, real
@@ -34,19 +35,22 @@ def hybrid(draw: Callable[[Draw], dict[str, Any]]) -> Callable[[Draw], dict[str,
             units = out["input_to_forget_weights"].shape[0]
             out |= {n: T((units, units)) for n in out if n.startswith("recurrent_to_")}
         positive = d.bool()  # products that add up are large beside what the steps of the activations add to them
+        one = out.pop(SAME, None) is not None
+        q: dict[str, Any] = {}
         for slot in d.version.schema.inputs:
             t = out.get(slot.name)
             if t is None or slot.name.endswith("state"):
                 continue
             if "norm" in slot.name or slot.type in ("f32", "B", "N"):
-                out[slot.name] = T(t.shape, t.recipe, dtype=F32, const=True)
+                out[slot.name] = T(t.shape, t.recipe, dtype=F32, const=not d.chance(8))
             elif slot.type in ("W", "P", "V"):
-                q = {"scale": [f32(0.001 * (2 + d.int(0, 10)))], "zero_point": [0], "axis": 0}
+                if not q or not one:
+                    q = {"scale": [f32(0.001 * (2 + d.int(0, 10)))], "zero_point": [0], "axis": 0}
                 recipe = "ints:1:127" if positive else full_range(I8)
                 out[slot.name] = T(t.shape, recipe, dtype=I8, const=True, quant=q)
         recipes = ("uniform:0:1", "uniform:0.25:1") if positive else _RECIPES
-        out["input"] = T(out["input"].shape, d.pick(recipes), const=False)
-        return asymmetric(d, out)
+        out["input"] = T(out["input"].shape, d.pick(recipes), const=d.chance(16))
+        return asymmetric(d, plain.one_tensor(d, out) if one else out)
 
     return drawn
 

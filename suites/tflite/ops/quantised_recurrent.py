@@ -16,7 +16,16 @@ from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
 from suites.tflite.codecs import OutQ, Q
 from suites.tflite.extents import extents
-from suites.tflite.ops.recurrent import CALLS, LENIENT, SVDF_SHAPES, calls, direction, lstm_shapes, one_tensor
+from suites.tflite.ops.recurrent import (
+    CALLS,
+    LENIENT,
+    ONE_EVERY,
+    SVDF_SHAPES,
+    calls,
+    direction,
+    lstm_shapes,
+    one_tensor,
+)
 
 
 def _symmetric(scale: float) -> dict[str, Any]:
@@ -75,7 +84,7 @@ op(
 
 
 def _draw_lstm(d: Draw) -> dict[str, Any]:
-    one = d.chance(24)  # tensor for all that may have one
+    one = d.chance(ONE_EVERY)
     b, t, i, u, o = extents(d, 3, 4, 6, 5, 4)
     if one:
         i = o = u

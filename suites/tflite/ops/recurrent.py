@@ -39,6 +39,7 @@ from suites.tflite.extents import extents
 _ACTIVATIONS = ("TANH", "TANH", "RELU", "RELU6", "NONE", "RELU_N1_TO_1", "TANH", "SIGN_BIT")
 _RECIPE = ("unit", "uniform:-1:1", "unit")
 _PREFIXES = ("fw_", "bw_")
+ONE_EVERY = 24  # one instance in so many has one tensor for all operands that may have it
 _HUGE = 1e15  # below it no product of two or three leaves the range of f32
 CLAMPED_NAN = "a fused activation after NaN or infinity"
 OVERFLOWING = "sums that may leave the range of f32 on their way"
@@ -159,10 +160,16 @@ def opened(errors: Callable[[Call, float], list[Any]]) -> Callable[[Call], str |
             bounds = errors(call, 2.0**-24)
         assert values is not None
         nan = tuple(np.isnan(y) & limits for y in values)
-        free = tuple(~np.isnan(y) & ~np.isfinite(error_of(e)) for y, e in zip(values, bounds))
+        free = tuple(~np.isfinite(error_of(e)) & ~_nan_in_both(y, e) for y, e in zip(values, bounds))
         return gathered(underspecified(CLAMPED_NAN, nan), underspecified(OVERFLOWING, free))
 
     return reason
+
+
+def _nan_in_both(y: Any, found: Any) -> Any:
+    """Where a result is NaN, whatever is made of that of which nothing is told: values found with their bounds have
+    none of the NaN that is quantised on the way."""
+    return np.isnan(y) & (np.isnan(found["value"]) if found.dtype.names else True)
 
 
 # not drawn with an axis too many: no text names these ranks, only the products do
@@ -351,12 +358,22 @@ def _options(d: Draw) -> dict[str, Any]:
 
 def draw_lstm(sequence: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
+        one = d.chance(ONE_EVERY)
         b, t, i, u, o = extents(d, 3, 4, 6, 5, 4)
-        projection = o if d.chance(3) else None
+        if one:
+            i = o = u
+        projection = o if one or d.chance(3) else None
         diagonal = sequence and projection is None and not later(d, "diagonal_recurrent_tensors") and d.chance(4)
-        norm = d.chance(3)
         out = gates(
-            d, "", i, u, coupled=d.chance(3), peephole=d.chance(3), projection=projection, norm=norm, diagonal=diagonal
+            d,
+            "",
+            i,
+            u,
+            coupled=not one and d.chance(3),
+            peephole=one or d.chance(3),
+            projection=projection,
+            norm=one or d.chance(3),
+            diagonal=diagonal,
         )
         out |= _options(d)
         out |= {
@@ -370,20 +387,20 @@ def draw_lstm(sequence: bool) -> Any:
             out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
         else:
             out["input"] = T((b, i), d.pick(_RECIPE))
-        return out | calls(d, 2 if sequence else 3)
+        return (one_tensor(d, out) if one else out) | calls(d, 2 if sequence else 3)
 
     return draw
 
 
-def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[str, T]]) -> None:
-    """One time in three an auxiliary input: with weights of its own it is added in both directions (cross-linking),
-    without them the backward direction runs over it in place of the input (parallel linking).  weights: those of one
-    direction for so many values."""
-    if not d.chance(3):
+def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[str, T]], one: bool) -> None:
+    """One time in three an auxiliary input, always where one tensor is for all: with weights of its own it is added in
+    both directions (cross-linking), without them the backward direction runs over it in place of the input (parallel
+    linking).  weights: those of one direction for so many values."""
+    if not (one or d.chance(3)):
         return
     *lead, i = out["input"].shape
-    cross = d.bool()
-    a = d.dim(0, 5) if cross else i
+    cross = one or d.bool()
+    a = extents(d, 5)[0] if cross and not one else i
     out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=False)
     if cross:
         out |= weights("fw_", a) | weights("bw_", a)
@@ -465,14 +482,18 @@ op(
 
 
 def draw_both(d: Draw) -> dict[str, Any]:
+    one = d.chance(ONE_EVERY)
     b, t, i, u, o = extents(d, 3, 4, 6, 5, 4)
-    projected = d.pick(((), (), (), (), _PREFIXES, _PREFIXES, ("fw_",), ("bw_",)))
-    if len(projected) == 1:
+    projected = _PREFIXES if one else d.pick(((), (), (), (), _PREFIXES, _PREFIXES, ("fw_",), ("bw_",)))
+    if one:
+        i = u
+    if one or len(projected) == 1:
         o = u  # both directions give as many outputs
     out, coupled = _options(d), {}
     for prefix in _PREFIXES:
-        coupled[prefix], projection = d.chance(4), o if prefix in projected else None
-        out |= gates(d, prefix, i, u, coupled=coupled[prefix], peephole=d.chance(3), projection=projection, norm=False)
+        coupled[prefix], projection = not one and d.chance(4), o if prefix in projected else None
+        peephole = one or d.chance(3)
+        out |= gates(d, prefix, i, u, coupled=coupled[prefix], peephole=peephole, projection=projection, norm=False)
         out |= {
             f"{prefix}input_activation_state": _state(b, u if projection is None else projection),
             f"{prefix}input_cell_state": _state(b, u),
@@ -486,8 +507,9 @@ def draw_both(d: Draw) -> dict[str, Any]:
         lambda prefix, a: {
             f"{prefix}aux_input_to_{g}_weights": _w(d, u, a) for g in GATES if not (coupled[prefix] and g == "input")
         },
+        one,
     )
-    return out | calls(d)
+    return (one_tensor(d, out) if one else out) | calls(d)
 
 
 def both_directions(call: Call, v: dict[str, Any], run: Any = s.run_cell) -> list[Any]:
@@ -511,7 +533,10 @@ op(
 
 
 def draw_both_rnn(d: Draw) -> dict[str, Any]:
+    one = d.chance(ONE_EVERY)
     b, t, i, *units = extents(d, 3, 4, 6, 5, 5)
+    if one:
+        units = [i, i]
     out: dict[str, Any] = {
         "fused_activation_function": d.pick(_ACTIVATIONS),
         "time_major": d.bool(),
@@ -526,8 +551,8 @@ def draw_both_rnn(d: Draw) -> dict[str, Any]:
         }
     out["input"] = T((t, b, i) if out["time_major"] else (b, t, i), d.pick(_RECIPE))
     out["@outs"] = 1 if out["merge_outputs"] else 2
-    _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_weights": _w(d, units[_PREFIXES.index(prefix)], a)})
-    return out | calls(d)
+    _auxiliary(d, out, lambda prefix, a: {f"{prefix}aux_weights": _w(d, units[_PREFIXES.index(prefix)], a)}, one)
+    return (one_tensor(d, out) if one else out) | calls(d)
 
 
 def _run_rnn(x: Any, w: Any, r: Any, b: Any, activation: str, *aux: Any) -> Any:
