@@ -2,7 +2,8 @@
 
 x [b, i], h [b, o], c [b, o], w [4 o, i + o], bias [4 o]; the gates stand in a row: input, cell, forget, output.
 
-Source: TensorFlow BasicLSTMCell (the matrix meets [x, h]; i, j, f, o), after Zaremba et al. 2014; for the fixed point
+Source: TensorFlow BasicLSTMCell (the matrix meets [x, h]; i, j, f, o; "activation: Activation function of the inner
+states"), after Zaremba et al. 2014; schema LSTMOptions: cell_clip; for the fixed point
 NNAPI QUANTIZED_16BIT_LSTM: data in steps of 1/128 around 128, the state in steps of 2**-11.
 """
 
@@ -21,12 +22,15 @@ def _gates(z: Numbers) -> list[Numbers]:
     return [Numbers(v, e) for v, e in zip(np.split(z.value, 4, -1), np.split(z.error, 4, -1))]
 
 
-def float_cell(x: Array, h: Array, w: Array, b: Array, c: Array, u: float) -> tuple[Numbers, Numbers]:
-    """(h, c) after the step.  u: unit roundoff of the arithmetic, 0 for the exact result."""
+def float_cell(
+    x: Array, h: Array, w: Array, b: Array, c: Array, u: float, activation: str = "TANH", cell_clip: float = 0.0
+) -> tuple[Numbers, Numbers]:
+    """(h, c) after the step.  u: unit roundoff of the arithmetic, 0 for the exact result.  activation: of the inner
+    states.  cell_clip: limits the state, where above 0."""
     z = Numbers(np.concatenate([x, h], -1)).times(w, u).plus(Numbers(np.broadcast_to(b, (len(x), len(b)))), u)
     i, g, f, o = _gates(z)
-    state = f.gate(u).by(Numbers(c), u).plus(i.gate(u).by(g.through("TANH", u), u), u)
-    return o.gate(u).by(state.through("TANH", u), u), state
+    state = f.gate(u).by(Numbers(c), u).plus(i.gate(u).by(g.through(activation, u), u), u).clipped(cell_clip)
+    return o.gate(u).by(state.through(activation, u), u), state
 
 
 def fixed_cell(x: Array, h: Array, w: Array, b: Array, c: Array) -> tuple[Numbers, Numbers]:

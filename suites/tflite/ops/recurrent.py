@@ -308,9 +308,9 @@ def lstm_shapes(rank: int, *prefixes: str) -> dict[str, Any]:
                 return u
             return f"{u} {o}" if call.inputs.get(f"{prefix}projection_weights") is not None else f"{u} {u}"
 
-        parallel = k == 1  # over an auxiliary input of as many values, or of others where it has weights of its own
+        parallel = "fw_aux_input_to_cell_weights" if k == 1 else ""
         for g in GATES:
-            out[f"{prefix}input_to_{g}_weights"] = f"{u} {'_a' if parallel else 'i'}"
+            out[f"{prefix}input_to_{g}_weights"] = Pattern(partial(_seen, u, parallel), (2, 2))
             # of "at most" 2 axes where they may be a diagonal
             out[f"{prefix}recurrent_to_{g}_weights"] = Pattern(recurrent, (2 if rank == 2 or prefix else 1, 2))
             out[prefix + ("cell_bias" if g == "cell" else f"{g}_gate_bias")] = u
@@ -324,6 +324,13 @@ def lstm_shapes(rank: int, *prefixes: str) -> dict[str, Any]:
         out[f"{prefix}input_activation_state"] = Pattern(partial(_kept, prefix, True), (2, 2))
         out[f"{prefix}input_cell_state"] = Pattern(partial(_kept, prefix, False), (2, 2))
     return out
+
+
+def _seen(u: str, weights: str, call: Call) -> str:
+    """Shape of the weights of what a direction runs over: the input, or the auxiliary one, without ``weights`` of its
+    own (parallel linking)."""
+    over_other = weights and call.inputs.get("aux_input") is not None and call.inputs.get(weights) is None
+    return f"{u} {'_a' if over_other else 'i'}"
 
 
 def _kept(prefix: str, activation: bool, call: Call) -> str:
@@ -601,7 +608,7 @@ BOTH_RNN_SHAPES: dict[str, Any] = {
     "fw_input_to_input_weights": "u i",
     "fw_recurrent_weights": "u u",
     "fw_bias": "u",
-    "bw_input_to_input_weights": "v _a",
+    "bw_input_to_input_weights": Pattern(partial(_seen, "v", "fw_aux_weights"), (2, 2)),
     "bw_recurrent_weights": "v v",
     "bw_bias": "v",
     "fw_hidden_state": _HIDDEN,
