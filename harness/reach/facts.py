@@ -125,7 +125,7 @@ class Facts:
                 if t.name is not None and t.many:
                     slot_of_dim.setdefault(t.name, slot)
         tensors = self._annotated.keys()
-        known = {*self.schema.attrs, *(s.name for s in self.inputs)} - tensors
+        known = {*self.schema.attrs, *(s.name for s in self.inputs)} - tensors - self.states
         out: dict[str, Parameter] = {}
         for param, codec in self.version.param_codecs.items():
             p = m.params[param]
@@ -150,6 +150,7 @@ class Facts:
         if self.version.meaning is not None:  # inputs that no tensor of the meaning is read from
             for s in self.inputs:
                 taken = s.name in tensors or s.name in out or s.container is not None or s.variadic
+                taken = taken or s.name in self.states
                 if not taken and all(d.kind in "iu" for d in self.schema.dtypes(s.element)):
                     out[s.name] = Parameter(s.name, _kind_of_name(s.name, False), None)
         return out

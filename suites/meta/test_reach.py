@@ -116,6 +116,12 @@ def test_shapes_of_two_operands_meet_goals_of_broadcasting() -> None:
     assert not {"broadcast:A<B", "broadcast:B=1,A", "broadcast:A<>B", "extent:A[0]=1"} & met
 
 
+def test_a_state_of_integers_is_no_parameter() -> None:
+    ids = goals_of(registry.dialect("tflite").versions["tflite/SVDF/4q"]).ids
+    assert not [g for g in ids if g.startswith("relation:activation_state")]
+    assert "rank:activation_state=2" in ids
+
+
 def test_attributes_meet_goals_of_axes_and_pairs() -> None:
     axes = {"shape": [2], "dtype": "i64", "values": [-1, 0], "const": True}
     met = _met("onnx/ReduceSum/13", data={"shape": [2, 3, 200]}, axes=axes, keepdims=0)

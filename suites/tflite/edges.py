@@ -57,11 +57,17 @@ KEEPS: dict[str, tuple[str, ...]] = {
 }
 
 
+def recurrent(op: str) -> bool:
+    """Is the operator one with a state?"""
+    return op == "SVDF" or op.endswith(("RNN", "LSTM"))
+
+
 def keeps(version: OpVersion) -> tuple[str, ...]:
     """What is kept of an op version."""
     later = tuple(version.schema.extra["later"])  # options that only later versions of the operator have
     # TF Div: "division by zero" of integers is an error
     divisor = ("data:rhs",) if version.op == "DIV" and version.schema.domain == "quantised" else ()
     # op_version.cc: a hybrid form with the option has a later version
-    asymmetric = ("asymmetric_quantize_inputs",) if "hybrid_asymmetric" in later else ()
+    known = version.schema.domain != "hybrid" or "hybrid_asymmetric" not in later
+    asymmetric = () if known else ("asymmetric_quantize_inputs",)
     return (*_TYPES, *later, *asymmetric, *divisor, *KEEPS.get(version.op, ()))

@@ -261,17 +261,21 @@ def svdf_error(
     asymmetric: bool | str,
     u: float,
     calls: int = 1,
+    activation: str = "NONE",
 ) -> Array:
-    """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float.  Where nothing is told of what is
+    """Bound on ``tensorflow_recurrent.svdf``: [b, units]; the memory stays float.  Of the activations only SIGN_BIT may
+    make an error larger.  Where nothing is told of what is
     seen, with values that are NaN where the bias is."""
     seen = _given(x[None], asymmetric)[0].times(features, u)
     met = newest(times, calls).T
     parts = [seen.by(Numbers(np.broadcast_to(w, seen.value.shape)), u) for w in met]
-    error, size = (
+    error, size, value = (
         np.asarray(sum(a, np.zeros(seen.value.shape))).reshape(len(x), len(features) // rank, rank).sum(-1)
-        for a in ([y.error for y in parts], [np.abs(y.value) for y in parts])
+        for a in ([y.error for y in parts], [np.abs(y.value) for y in parts], [y.value for y in parts])
     )
     bound = error + gamma(rank * len(met) + 8, u) * (size + error + (0.0 if bias is None else np.abs(bias)))
+    if activation == "SIGN_BIT":
+        bound = Numbers(value if bias is None else value + bias, bound).through(activation, u).error
     if asymmetric == FLOAT or not np.isinf(seen.error).all():
         return bound
     nan = np.zeros(bound.shape) if bias is None else np.broadcast_to(np.where(np.isnan(bias), bias, 0.0), bound.shape)

@@ -149,7 +149,9 @@ entry(
     "SVDF",
     plain.draw_svdf,
     lambda call, v: [svdf(*_svdf_operands(v), call.attr("rank"), _activation(call), plain.calls_of(call))],
-    lambda call, v, u: [h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u, plain.calls_of(call))],
+    lambda call, v, u: [
+        h.svdf_error(*_svdf_operands(v), call.attr("rank"), _option(call), u, plain.calls_of(call), _activation(call))
+    ],
     plain.SVDF_SHAPES,
     True,
 )

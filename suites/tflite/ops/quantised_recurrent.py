@@ -25,6 +25,7 @@ from suites.tflite.ops.recurrent import (
     direction,
     lstm_shapes,
     one_tensor,
+    rank_of_filters,
 )
 
 
@@ -32,10 +33,20 @@ def _symmetric(scale: float) -> dict[str, Any]:
     return {"scale": [f32(scale)], "zero_point": [0], "axis": 0}
 
 
+def _at_ends(d: Draw, shape: tuple[int, ...], lo: int, hi: int, beyond: int = 1) -> list[int]:
+    """Elements at the ends of a type, beside few others."""
+    found = (lo, hi, 0, -1, beyond)
+    return [d.pick(found) for _ in range(int(np.prod(shape)))]
+
+
 def _draw_svdf(d: Draw) -> dict[str, Any]:
     (b, i, u, m), rank = extents(d, 3, 6, 4, 6), d.int(1, 3)
+    rank = rank_of_filters(d, u, rank)
+    filters = u * rank
     xq = draw_parameters(d, I8)
     fq, tq = _symmetric(0.004 * (1 + d.int(0, 16))), _symmetric(0.0002 * (1 + d.int(0, 16)))
+    ends = d.chance(12)  # weights or biases at the ends of their types, beside an input of zeros
+    constant = not d.chance(16)
     # a memory that what is seen fills to a good part, an output that sums of it fill
     sq = _symmetric(xq["scale"][0] * fq["scale"][0] * 90 * 64 * max(i, 1) ** 0.5 / 32767 * (0.5 + d.int(0, 16) / 8))
     oq = draw_parameters(
@@ -44,18 +55,25 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
         zero=d.pick(("low", "low", None)),
         scale=sq["scale"][0] * tq["scale"][0] * 8000 * 4000 * rank**0.5 / 127 * (0.5 + d.int(0, 16) / 8),
     )
+    if d.chance(16):
+        oq = {**oq, "scale": xq["scale"]}
     out: dict[str, Any] = {
-        "input": T((b, i), "full", quant=xq),
-        "feature_weights": T((u * rank, i), "ints:-127:127", dtype=I8, quant=fq, const=True),
-        "time_weights": T((u * rank, m), "ints:-8000:8000", dtype=I16, quant=tq, const=True),
-        "activation_state": T((b, m * u * rank), values=[0] * (b * m * u * rank), dtype=I16, quant=sq),
+        "input": T((b, i), f"ints:{xq['zero_point'][0]}:{xq['zero_point'][0]}" if ends else "full", quant=xq),
+        "feature_weights": T((filters, i), "ints:-127:127", dtype=I8, quant=fq, const=constant),
+        "time_weights": T((filters, m), "ints:-8000:8000", dtype=I16, quant=tq, const=constant),
+        "activation_state": T((b, m * filters), values=[0] * (b * m * filters), dtype=I16, quant=sq),
         "rank": rank,
         "fused_activation_function": d.pick(("RELU", "RELU", "RELU", "RELU6", "RELU_N1_TO_1", "NONE")),
         "@outputs": [{"dtype": I8.name, "quant": oq}],
     }
+    if ends:
+        values = _at_ends(d, (filters, m), -32768, 32767)
+        out["time_weights"] = T((filters, m), values=values, dtype=I16, quant=tq, const=constant)
     if d.bool():
         bq = _symmetric(sq["scale"][0] * tq["scale"][0])
-        out["input_gate_bias"] = T((u,), "ints:-20000000:20000000", dtype=I32, quant=bq, const=True)
+        values = _at_ends(d, (u,), -(2**31), 2**31 - 1, 2**24 + 2) if ends else None
+        recipe = "ints:-20000000:20000000"
+        out["input_gate_bias"] = T((u,), recipe, dtype=I32, quant=bq, const=constant, values=values)
     return out | calls(d, m + 1)
 
 
@@ -155,12 +173,6 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
         if one or d.bool():
             bias("projection_bias", o, hidden["scale"][0] * wq["scale"][0])
     return (one_tensor(d, out) if one else out) | calls(d)
-
-
-def _at_ends(d: Draw, shape: tuple[int, ...], lo: int, hi: int, beyond: int = 1) -> list[int]:
-    """Elements at the ends of a type, beside few others."""
-    found = (lo, hi, 0, -1, beyond)
-    return [d.pick(found) for _ in range(int(np.prod(shape)))]
 
 
 def lstm_numbers(call: Call, stages: recurrent.Stages | None = None) -> Any:

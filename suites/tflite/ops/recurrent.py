@@ -218,15 +218,24 @@ op(
 )
 
 
+def rank_of_filters(d: Draw, units: int, rank: int) -> int:
+    """The rank, now and then a higher one.  svdf.cc, Prepare: num_filters % rank == 0, which no filter at all is too,
+    whatever the rank."""
+    if not d.chance(24):
+        return rank
+    return d.int(9, 17) if units else 2**31 - 1
+
+
 def draw_svdf(d: Draw) -> dict[str, Any]:
     (b, i, u, m), rank = extents(d, 3, 6, 4, 6), d.int(1, 3)
+    rank = rank_of_filters(d, u, rank)
     out: dict[str, Any] = {
         "input": T((b, i), d.pick(_RECIPE)),
         "feature_weights": _w(d, u * rank, i),
         "time_weights": _w(d, u * rank, m),
         "activation_state": _state(b, m * u * rank),
         "rank": rank,
-        "fused_activation_function": d.pick(("NONE", "RELU", "RELU6", "RELU_N1_TO_1", "TANH")),
+        "fused_activation_function": d.pick(("NONE", "RELU", "RELU6", "RELU_N1_TO_1", "TANH", "SIGN_BIT")),
     }
     if d.bool():
         out["input_gate_bias"] = _w(d, u)
@@ -408,7 +417,7 @@ def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[
     *lead, i = out["input"].shape
     cross = one or d.bool()
     a = extents(d, 5)[0] if cross and not one else i
-    out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=False)
+    out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=d.chance(8))
     if cross:
         out |= weights("fw_", a) | weights("bw_", a)
 
