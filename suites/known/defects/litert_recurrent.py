@@ -102,13 +102,18 @@ def _followed(g: Given, aux: Any, direction: int, y: np.ndarray) -> np.ndarray:
     if cross:
         pairs.append((aux[order][1:], _weights(g, prefix + "aux_weights")))
     total, off = np.zeros_like(y[1:]) + g[prefix + "bias"], np.zeros_like(y[1:])
+    told = np.ones_like(total, bool)
     for operand, w in pairs:
         size = np.abs(operand).max(-1, keepdims=True, initial=0.0)
         total = total + operand @ w.T
         off = off + (size / 64) * np.abs(w).sum(-1) + 1e-5 * (np.abs(operand) @ np.abs(w).T)
-    due = ACTIVATIONS[g.attr("fused_activation_function", "NONE")](total)
-    known = np.isfinite(total) & np.isfinite(off) & (np.abs(total) + off < _HIGHEST)
-    return np.asarray((~known | (np.abs(y[1:] - due) <= off)).all((0, 2)))
+        told &= np.ptp(operand, -1, keepdims=True) < _HIGHEST if operand.shape[-1] else True
+    activation = g.attr("fused_activation_function", "NONE")
+    near = np.abs(y[1:] - ACTIVATIONS[activation](total)) <= off
+    if activation == "SIGN_BIT":  # either sign, next to 0
+        near |= np.abs(total) <= off
+    known = told & np.isfinite(total) & np.isfinite(off) & (np.abs(total) + off < _HIGHEST)
+    return np.asarray((~known | near).all((0, 2)))
 
 
 def _weights(g: Given, slot: str) -> np.ndarray:
