@@ -21,7 +21,7 @@ class _OfLiteRT(Stages):
     """outs: values that the cell gives.  apart: each row of the batch is a call of its own."""
 
     def __init__(self, outs: int, apart: bool) -> None:
-        self.outs, self.apart, self.wraps = outs, apart, False
+        self.outs, self.apart, self.wraps, self.cancels = outs, apart, False, False
 
     def scaled(self, sums: np.ndarray, scale: float, place: float) -> np.ndarray:
         """A factor above 1 is one below 1 after a shift to the left, in 32 bits: that wraps."""
@@ -44,6 +44,20 @@ class _OfLiteRT(Stages):
         first = np.tile(weights[: self.outs], many)
         factor.reshape(rows // many, -1)[:, : len(first)] = first
         return Numbers(memory.value * factor, memory.error * np.abs(factor))
+
+    def spread(self, n: Numbers, place: float) -> np.ndarray:
+        """The variance is the sum of squares times 2**20 / n, cut to an integer, less the square of the mean: of a row
+        far from 0 little is right of it, and what is not above 0 counts as 1."""
+        row, many = n.value / place, max(1, n.value.shape[-1])
+        lost = (row**2).mean(-1, keepdims=True) * (1.0 - many * ((1 << 20) // many) / (1 << 20))
+        real = row.var(-1, keepdims=True)
+        least = real - lost - 1.0 - 2.0 * np.sqrt(real) * (n.error / place).max(-1, keepdims=True)
+        told = (least > 1.0) | (lost == 0.0)
+        with np.errstate(all="ignore"):
+            factor = np.where(lost > 0.0, np.sqrt(real / np.maximum(least, 1.0)) - 1.0, 0.0)
+            size = np.abs(row - row.mean(-1, keepdims=True)) / np.sqrt(np.maximum(real, 1.0))
+        self.cancels = self.cancels or bool((~told | (factor > 2.0**-7)).any())
+        return np.where(told, size * factor, 2.0**16)
 
     def hidden(self, n: Numbers, q: Any) -> Numbers:
         """Stored around the zero point with the other sign, which is taken off again: the range is another one."""
@@ -79,3 +93,10 @@ def sums_shifted_in_32_bits(g: Given) -> Outputs:
     """An LSTM in 8 bits: sums over the input that a shift takes beyond 32 bits wrap."""
     stages, made = _given(g)
     return made if stages.wraps else None
+
+
+def rows_far_from_zero(g: Given) -> Outputs:
+    """An LSTM in 8 bits with layer normalisation: of rows whose mean is large beside their spread the variance is
+    another one, too small or none."""
+    stages, made = _given(g)
+    return made if stages.cancels else None

@@ -59,12 +59,15 @@ def summed(n: Numbers, scale: float) -> Numbers:
     return n
 
 
-def normalised(z: Numbers, scale: Array, bias: Array, before: float, steps: tuple[float, float]) -> Numbers:
+def normalised(
+    z: Numbers, scale: Array, bias: Array, before: float, steps: tuple[float, float], off: Array | float = 0.0
+) -> Numbers:
     """A row of 16-bit numbers brought to mean 0 and deviation 1, times ``scale``, plus ``bias``.
 
-    before: the scale of the row.  steps: those of ``scale`` and of ``bias``.  Beside the error of the row count the
-    mean, of 10 places more than the row, the variance, a whole number of squared steps, the result, of 10 places, and
-    the sum with the bias, which is rounded to steps of ``scale``."""
+    before: the scale of the row.  steps: those of ``scale`` and of ``bias``.  off: a further error of the row.
+
+    Beside the error of the row count the mean, of 10 places more than the row, the variance, a whole number of squared
+    steps, the result, of 10 places, and the sum with the bias, which is rounded to steps of ``scale``."""
     if not z.value.size:
         return z
     n = z.normalised(np.ones(z.value.shape[-1]), 0.0)
@@ -74,6 +77,7 @@ def normalised(z: Numbers, scale: Array, bias: Array, before: float, steps: tupl
     error = n.error + np.abs(n.value) * 0.5 / whole**2 + NORMAL / whole + STORED * NORMAL
     error = np.minimum(error, np.abs(n.value) + np.sqrt(z.value.shape[-1]) + NORMAL)
     summed(Numbers(n.value * scale + bias, error * np.abs(scale)), steps[1])
+    error = error + off
     return Numbers(n.value * scale + bias, error * np.abs(scale) + STORED * (steps[0] + GATE))
 
 
@@ -87,6 +91,10 @@ class Stages:
     def peephole(self, memory: Numbers, weights: Array) -> Numbers:
         """What the memory adds to a gate."""
         return memory.by(_wide(weights, memory.value), 0.0)
+
+    def spread(self, n: Numbers, place: float) -> Array | float:
+        """How far off a row, brought to deviation 1, may be beside what its own error makes of it."""
+        return 0.0
 
     def hidden(self, n: Numbers, q: Quant) -> Numbers:
         """What leaves the output gate, as it is projected."""
@@ -143,7 +151,8 @@ def lstm(
         if norm is None:
             return kept
         steps = scales[f"n_{gate}"], scales[f"b_{gate}"]
-        return held(normalised(kept, norm, p[f"b_{gate}"], place, steps), -8.0, 8.0 - GATE)
+        off = stages.spread(kept, place)
+        return held(normalised(kept, norm, p[f"b_{gate}"], place, steps, off), -8.0, 8.0 - GATE)
 
     def gate(z: Numbers) -> Numbers:
         return Numbers(sigmoid(z.value), np.minimum(z.error / 4, 1.0) + FUNCTION)

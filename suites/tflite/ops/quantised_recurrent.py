@@ -10,7 +10,7 @@ from harness.core.dtypes import I8, I16, I32
 from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, T, accepted
 from suites.semantics.quantised import products, recurrent
 from suites.semantics.quantised.elementwise import finish
-from suites.semantics.quantised.fixed import draw_parameters, f32, reachable, real, steps
+from suites.semantics.quantised.fixed import CURVES, LIMITS, draw_parameters, f32, reachable, real, steps
 from suites.semantics.tensorflow_recurrent import GATES
 from suites.semantics.tensorflow_sequence import cell
 from suites.tflite import op
@@ -63,7 +63,7 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
         "time_weights": T((filters, m), "ints:-8000:8000", dtype=I16, quant=tq, const=constant),
         "activation_state": T((b, m * filters), values=[0] * (b * m * filters), dtype=I16, quant=sq),
         "rank": rank,
-        "fused_activation_function": d.pick(("RELU", "RELU", "RELU", "RELU6", "RELU_N1_TO_1", "NONE")),
+        "fused_activation_function": d.pick((*("RELU",) * 6, "RELU6", "RELU_N1_TO_1", "NONE", *CURVES)),
         "@outputs": [{"dtype": I8.name, "quant": oq}],
     }
     if ends:
@@ -81,7 +81,7 @@ op(
     "SVDF",
     products.svdf_step,
     Sampling(_draw_svdf, types={"W": ("i8",)}, why="signed weights, as the specification asks"),
-    Checks(stated=SVDF_SHAPES, breaks=LENIENT),
+    Checks(stated=SVDF_SHAPES, breaks=LENIENT, only={"fused_activation_function": ("NONE", *LIMITS, *CURVES)}),
     domain="quantised",
     x="input",
     features="feature_weights",
@@ -106,7 +106,10 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
     b, t, i, u, o = extents(d, 3, 4, 6, 5, 4)
     if one:
         i = o = u
-    coupled, peephole, projected, norm = (not one and d.chance(3)), one or d.chance(3), one or d.chance(3), d.chance(3)
+    edged = not one and d.chance(12)  # biases at the ends of 32 bits, beside sums of zeros
+    coupled, peephole, norm = (not one and d.chance(3)), one or d.chance(3), d.chance(3)
+    projected = one or d.chance(3) or (edged and d.bool())
+    wide = not one and not edged and d.chance(6)  # vectors of 16 bits at their ends
     scale = d.pick((*(0.0078125, 0.0157, 0.0235) * 3, 1.0, 0.00003))
     xq = draw_parameters(d, I8, scale=scale)
     oq = draw_parameters(d, I8, scale=d.pick((0.0078125, 0.006, 0.0047)))
@@ -117,7 +120,6 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
     sequence = d.version.op == "UNIDIRECTIONAL_SEQUENCE_LSTM"
     major = sequence and d.bool()
     shape = ((t, b, i) if major else (b, t, i)) if sequence else (b, i)
-    edged = not one and d.chance(12)  # biases at the ends of 32 bits, beside sums of zeros
     constant = not d.chance(24)
     out: dict[str, Any] = {
         "input": T(shape, f"ints:{xq['zero_point'][0]}:{xq['zero_point'][0]}" if edged else "full", quant=xq),
@@ -140,7 +142,7 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
     def weights(name: str, *shape: int, dtype: Any = I8, top: int = 127, scale: float = 0.004) -> dict[str, Any]:
         q = _symmetric(scale_of(scale, dtype))
         lo, hi = -top, top
-        ends = dtype is I16 and not (one or top == 0) and d.chance(8)
+        ends = dtype is I16 and wide
         out[name] = T(
             shape,
             "full" if ends else f"ints:{lo}:{hi}",
@@ -152,7 +154,7 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
         return q
 
     def bias(name: str, n: int, scale: float) -> None:
-        values = _at_ends(d, (n,), -(2**31), 2**31 - 1, 2**24 + 2) if edged and d.bool() else None
+        values = _at_ends(d, (n,), -(2**31), 2**31 - 1, 2**24 + 2) if edged and not d.chance(4) else None
         q = _symmetric(scale)
         out[name] = T((n,), "ints:-20000:20000", values=values, dtype=I32, quant=q, const=constant)
 
@@ -170,7 +172,7 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
         bias("cell_bias" if g == "cell" else f"{g}_gate_bias", u, of)
     if projected:
         wq = weights("projection_weights", o, u, top=0 if edged else 127)
-        if one or d.bool():
+        if one or edged or d.bool():
             bias("projection_bias", o, hidden["scale"][0] * wq["scale"][0])
     return (one_tensor(d, out) if one else out) | calls(d)
 

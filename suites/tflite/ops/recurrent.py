@@ -221,7 +221,7 @@ op(
 def rank_of_filters(d: Draw, units: int, rank: int) -> int:
     """The rank, now and then a higher one.  svdf.cc, Prepare: num_filters % rank == 0, which no filter at all is too,
     whatever the rank."""
-    if not d.chance(24):
+    if not d.chance(24 if units else 4):
         return rank
     return d.int(9, 17) if units else 2**31 - 1
 
@@ -379,7 +379,9 @@ def draw_lstm(sequence: bool) -> Any:
         if one:
             i = o = u
         projection = o if one or d.chance(3) else None
-        diagonal = sequence and projection is None and not later(d, "diagonal_recurrent_tensors") and d.chance(4)
+        diagonal = sequence and not one and not later(d, "diagonal_recurrent_tensors") and d.chance(4)
+        if diagonal and projection is not None:
+            projection = u  # as many values as units, each beside its own
         out = gates(
             d,
             "",
