@@ -83,9 +83,9 @@ def _temporaries(call: Call, x: Any, h: Any, w: Any, b: Any) -> list[Any]:
 
 
 def _cell(call: Call, u: float) -> Any:
-    operands = (np.asarray(call.inputs[n], np.float64) for n in _OPERANDS)
+    x, h, w, b, c = (np.asarray(call.inputs[n], np.float64) for n in _OPERANDS)
     limit = float(call.attr("cell_clip", 0.0))
-    return float_cell(*operands, u, call.attr("fused_activation_function", "NONE"), limit)
+    return float_cell(x, h, w, b, c, u, call.attr("fused_activation_function", "NONE"), limit)
 
 
 def _float(call: Call) -> list[Any]:

@@ -71,9 +71,9 @@ def _draw_svdf(d: Draw) -> dict[str, Any]:
         out["time_weights"] = T((filters, m), values=values, dtype=I16, quant=tq, const=constant)
     if d.bool():
         bq = _symmetric(sq["scale"][0] * tq["scale"][0])
-        values = _at_ends(d, (u,), -(2**31), 2**31 - 1, 2**24 + 2) if ends else None
+        found = _at_ends(d, (u,), -(2**31), 2**31 - 1, 2**24 + 2) if ends else None
         recipe = "ints:-20000000:20000000"
-        out["input_gate_bias"] = T((u,), recipe, dtype=I32, quant=bq, const=constant, values=values)
+        out["input_gate_bias"] = T((u,), recipe, dtype=I32, quant=bq, const=constant, values=found)
     return out | calls(d, m + 1)
 
 
