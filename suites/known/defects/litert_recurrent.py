@@ -149,18 +149,6 @@ def filters_summed_in_32_bits(g: Given) -> Outputs:
     return [Near(given, np.where(edge & (off > 0), np.inf, 1 + np.ceil(off * ratio)))]
 
 
-def tiny_rows_at_the_lowest_step(g: Given) -> Outputs:
-    """Rows whose range is so small that 127 over it is infinite: each element is its lowest step, -127.  What a step
-    counts with the weights is a product of f32, here a subnormal one."""
-    x, weights = g["input"], np.float32(g.inst.tensor("feature_weights").quantised["scale"][0])
-    most = np.abs(x).max(-1, keepdims=True, initial=0.0).astype(np.float32)
-    with np.errstate(over="ignore", divide="ignore"):
-        tiny = (most > 0) & np.isinf(np.float32(127) / most)
-    step = (most / np.float32(127)) * weights
-    lowest = -127.0 * step.astype(np.float64) / float(weights)
-    return g.reevaluate(inputs={"input": np.where(tiny, lowest, x).astype(x.dtype)}) if tiny.any() else None
-
-
 class _Clamped(np.ndarray):
     """A matrix whose products with others are clamped to the range of finite floats, and then added to a bias."""
 
