@@ -133,7 +133,7 @@ class Sampler(Resolved):
             others = [c for x, c in may if x == a and c != b]
             for slot in (b, *(c for c in others if d.bool())):
                 inst.attrs.setdefault(SAME, {})[slot] = a
-            slots = (a, *inst.attrs[SAME])
+            slots = (a, *(s for s, of in inst.attrs[SAME].items() if of == a))
             given = replace(inst.tensor(a), const=inst.tensor(a).const or any(self._slots[s].const for s in slots))
             inst.args.update({s: replace(given) for s in slots})
 
