@@ -86,7 +86,8 @@ def geometry(
         raise RuleError("window-fits", f"kernel {list(k)} dilated {list(dilations)} over {list(s)} padded {list(p)}")
     sizes = tuple((-(-r // t) if ceil else r // t) + 1 for r, t in zip(room, strides))
     # a stride beyond the room for it counts as the first one that is, and costs less; so of the elements of one
-    strides = tuple(min(t, r + 1) if r >= 0 else t for t, r in zip(strides, room))
+    if not ceil:
+        strides = tuple(min(t, r + 1) if r >= 0 else t for t, r in zip(strides, room))
     dilations = tuple(t if e > 1 else 1 for t, e in zip(dilations, k))
     return Geometry(strides, dilations, p, sizes)
 
