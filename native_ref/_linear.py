@@ -8,6 +8,8 @@ from typing import Any
 import _opconform_native as _native
 import numpy as np
 
+from native_ref import _spatial
+
 Array = np.ndarray
 
 
@@ -40,11 +42,11 @@ def conv(
     groups: int = 1,
     out: Any = None,
 ) -> Array:
-    """Cross-correlation of x [n, c, *s] with w [m, c // groups, *k] plus b [m], one to three spatial axes.
+    """Cross-correlation of x [n, c, *s] with w [m, c // groups, *k] plus b [m], any number of spatial axes.
 
     pads: begins then ends, zero padding, negative ones crop.  Result [n, m, *o]; types as in ``matmul``.
     """
-    return _native.conv(x, w, b, strides, dilations, pads, groups, None, None, False, out)
+    return _spatial.conv(x, w, b, strides, dilations, pads, groups, out)
 
 
 def conv_transpose(
@@ -63,4 +65,4 @@ def conv_transpose(
 
     sizes: spatial extents of the result where ``pads`` and ``output_padding`` do not give them already.
     """
-    return _native.conv(x, w, b, strides, dilations, pads, groups, output_padding, sizes, True, out)
+    return _spatial.conv_transpose(x, w, b, strides, dilations, pads, groups, output_padding, sizes, out)

@@ -8,6 +8,8 @@ from typing import Any
 import _opconform_native as _native
 import numpy as np
 
+from native_ref import _spatial
+
 Array = np.ndarray
 
 ACTIVATIONS = (
@@ -50,7 +52,7 @@ def pool(
     NaN.
     """
     code = {"max": 0, "avg": 2 if count_include_pad else 1, "lp": 3}[kind]
-    return _native.pool(
+    return _spatial.pool(
         code, x, kernel, strides or None, dilations or None, pads or None, extra_end, sizes, p, positions, out
     )
 

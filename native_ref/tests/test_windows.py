@@ -12,13 +12,15 @@ import native_ref as native
 from native_ref.tests import plain
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(90))
 def test_pool(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 4))
+    n = int(rng.integers(1, 4)) if seed < 60 else 4 + seed % 3
     pick = lambda lo, hi: tuple(int(v) for v in rng.integers(lo, hi, n))  # noqa: E731
     s, k, strides, dilations, pads = pick(2, 6), pick(1, 4), pick(1, 4), pick(1, 3), (*pick(0, 3), *pick(0, 3))
-    sizes = pick(1, 5)
+    sizes = pick(1, 5 if n < 4 else 3)
+    if n > 3:
+        s, k = pick(1, 4), pick(1, 3)
     dtype = (np.float32, np.float64, np.int8, ml_dtypes.bfloat16)[seed % 4]
     x = (rng.standard_normal((2, 2, *s)) * 5).astype(dtype)
     kw = {"strides": strides, "dilations": dilations, "pads": pads, "sizes": sizes}

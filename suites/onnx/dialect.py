@@ -29,17 +29,16 @@ _SPARED = {"Clip": ("min", "max"), "Selu": ("alpha", "gamma")}
 class _Touch:
     """What the last touch on an instance of an op version looks at.
 
-    windows: half of those that are as the text has them by default (before opset 11 most texts name no default) do not
-    say so.  spared: numbers that no draw makes the default are left out now and then.  may_skip: optional outputs
-    before the last.  adds: may an attribute come in?"""
+    windows: half of those that are as the text has them by default do not say so; before opset 11 shape inference alone
+    names a default.  spared: numbers that no draw makes the default are left out now and then.  may_skip: optional
+    outputs before the last.  adds: may an attribute come in?"""
 
     def __init__(self, version: OpVersion) -> None:
         attrs, op = version.schema.attrs, version.op
-        told = int(version.version) >= 11 or op in ("ConvInteger", "QLinearConv")
         self.windows = [
             (name, n)
             for name, n in (("strides", 1), ("dilations", 1), ("pads", 0))
-            if name in attrs and not attrs[name].required and (told or (name, op) == ("pads", "MaxUnpool"))
+            if name in attrs and not attrs[name].required
         ]
         self.spared = _SPARED.get(op, ())
         self.hints = [(name, v) for name, v in _HINTS.get(op, {}).items() if name in attrs]

@@ -11,7 +11,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
     "BatchNormalization": ("outputs", "training_mode"),
     # "present_key, present_value, past_key and past_value should all be present or none"
-    "Attention": ("outputs", "data:*"),
+    "Attention": ("outputs",),
     # "if the input type is floating point, then the fmod attribute must be set to 1"
     "Mod": ("fmod",),
     # "with value in [0, 1)"; before version 12 nothing says what the mask holds outside of training
@@ -24,19 +24,16 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "in case 'indices' is of non-integer type, the values will be casted to int64 before use"
     "OneHot": ("indices", "depth", "values"),
     # "Scale and zero point must have same shape"; 0 for float8
-    "QuantizeLinear": ("y_scale", "y_zero_point"),
-    "DequantizeLinear": ("x_scale", "x_zero_point"),
-    "QLinearMatMul": ("a_scale", "a_zero_point", "b_scale", "b_zero_point", "y_scale", "y_zero_point"),
+    "QuantizeLinear": ("y_zero_point",),
+    "DequantizeLinear": ("x_zero_point",),
+    "QLinearMatMul": ("a_zero_point", "b_zero_point", "y_zero_point"),
     # "the update count of X. It should be a scalar"
     **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T")),
-    "QLinearConv": (
-        *("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point"),
-        *("auto_pad", "pads", "w"),
-    ),
+    "QLinearConv": (*("x_zero_point", "y_zero_point", "auto_pad", "pads"),),
     # "auto_pad ... pads attribute cannot be used simultaneously with auto_pad attribute"
     **dict.fromkeys(
         ("Conv", "ConvInteger", "ConvTranspose", "Caffe2ConvTranspose"),
-        ("auto_pad", "pads", "W", "w", "filter", "x_zero_point", "w_zero_point"),
+        ("auto_pad", "pads", "x_zero_point"),
     ),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), ("auto_pad",)),
     # "encoded stream": its one axis holds the bytes of an image
@@ -46,31 +43,14 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "a permutation": no text counts axes of it from the back
     "Transpose": ("perm",),
     # both optional, and one of them tells the length
-    "STFT": ("window", "frame_length", "data:signal"),
+    "STFT": ("window", "frame_length"),
     # "must be positive" (type and shape inference of the onnx package)
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), ("size",)),
-    "Multinomial": ("sample_size", "data:*"),
+    "Multinomial": ("sample_size",),
     # one number an axis; the extents that come of them are positive
     "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),
-    # positions that are not finite
-    "DeformConv": ("data:*", "W"),
-    "GridSample": ("data:grid",),
-    "RoiAlign": ("data:X", "data:rois"),
-    "AffineGrid": ("data:theta",),
     # what one tree asks of a row that has no features
     **dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"), ("shapes",)),
-    # sums whose order or algorithm the text leaves free, of terms that are not finite
-    "DFT": ("data:input",),
-    "Det": ("data:X",),
-    **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
-    # "[C] or [N, C]"
-    **dict.fromkeys(
-        ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor", "PRelu"), ("shapes", "data:*")
-    ),
-    **dict.fromkeys(("FlexAttention", "LinearAttention"), ("data:*",)),
-    "NegativeLogLikelihoodLoss": ("data:input", "data:weight"),
-    "SoftmaxCrossEntropyLoss": ("data:scores", "data:weights"),
-    "Normalizer": ("data:X",),
 }
 
 # "all inputs and outputs must have the same shape": until version 6

@@ -1,4 +1,4 @@
-"""Convolution and transposed convolution over one to three spatial axes."""
+"""Convolution and transposed convolution."""
 
 from __future__ import annotations
 
@@ -30,18 +30,22 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import Context, unit
 from suites.semantics.bounds import overflows, tamed
-from suites.semantics.drawing import choose, given, param, product
+from suites.semantics.drawing import choose, given, param, product, spells
 from suites.semantics.linear import centred, largest
 from suites.semantics.window import (
+    FAR,
     MODES,
     STRIDE_ABOVE,
     Drawn,
     draw_window,
     geometry,
+    most_of,
     negative_same,
+    put,
     resolve_pads,
     spatial_rank,
     too_large,
+    unbounded,
 )
 
 Array = np.ndarray
@@ -186,7 +190,36 @@ def draw_conv(d: Draw) -> dict[str, Object]:
     }
     if given(d, "b"):
         out["b"] = T((m,))
-    return out
+    return _far(d, out, len(w.kernel)) if unbounded(d) and d.chance(12) else out
+
+
+def _far(d: Draw, v: dict[str, Object], n: int) -> dict[str, Object]:
+    """Numbers as high as 32 bits hold, where there is no element to count: a padding of no image, groups of no
+    channel, a window of no filter.  Or no filter, or many."""
+    batch, c, *s = v["x"].shape
+    _, g, *k = v["w"].shape
+    at, grouped = d.int(0, n - 1), spells(d, "groups") and "groups" not in d.fixed
+    how = d.pick(("groups", "far", "none", "many"))
+    if how == "groups" and grouped:
+        v |= {"x": T((batch, 0, *s)), "w": T((0, 0, *k)), "groups": FAR}
+    elif how == "far" and v["padding"].startswith("same"):
+        v |= {"w": T((0, g, *put(k, n, at, FAR, 1))), "dilations": None}
+    elif how == "far" and v["padding"] == "explicit" and spells(d, "pads"):
+        v |= {"x": T((0, c, *s)), "pads": put(v["pads"], 2 * n, at, FAR, 0)}
+    elif how == "none":
+        v |= {"w": T((0, g, *k))}
+    elif how == "many":
+        reach = [(e - 1) * t + 1 for e, t in zip(k, v["dilations"] or (1,) * n)]
+        m = d.pick((128, 257, 2049)) if grouped or v["groups"] == 1 else v["groups"]
+        v |= {"x": T((1, 1, *(reach if v["padding"] == "valid" else s))), "w": T((m, 1, *k)), "groups": 1}
+        if m * product(k) > _MANY:
+            v["w"] = T((m, 1, *(1 for _ in k)))
+    if "b" in v:
+        v["b"] = T((v["w"].shape[0],))
+    return v
+
+
+_MANY = 1 << 13  # elements of many filters
 
 
 def _window_args(w: Drawn) -> dict[str, Object]:
@@ -293,7 +326,7 @@ def transposed_geometry(
 
     Extent = stride * (s - 1) + output_padding + dilation * (k - 1) + 1 - pads.  output_shape, or s * stride in the same
     modes, gives the extent instead and the padding follows from it.
-    Raises RuleError "one-per-axis", "strides-positive", "dilations-positive", "output-not-negative",
+    Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "output-not-negative",
     "output-padding-small".
     """
     n = len(s)
@@ -303,7 +336,7 @@ def transposed_geometry(
         raise RuleError("one-per-axis", f"strides {strides}, dilations {dilations}, output padding {more} for {n} axes")
     if output_shape is not None and len(output_shape) != n:
         raise RuleError("one-per-axis", f"output shape {list(output_shape)} for {n} axes")
-    for rule, values in (("strides-positive", strides), ("dilations-positive", dilations)):
+    for rule, values in (("kernel-positive", k), ("strides-positive", strides), ("dilations-positive", dilations)):
         if any(v < 1 for v in values):
             raise RuleError(rule, f"{list(values)}")
     if any(m < 0 or m >= max(a, b) for m, a, b in zip(more, strides, dilations)) and any(more):
@@ -459,11 +492,11 @@ def conv_transpose(
 
 def _draw_transposed(d: Draw) -> dict[str, Object]:
     n = spatial_rank(d)
-    k = tuple(min(d.pick((1, 2, 3, 3, 4, 5)), 3 if n == 3 else 5) for _ in range(n))
+    k = tuple(min(d.pick((1, 2, 3, 3, 4, 5)), most_of(n, 5, 3, 2)) for _ in range(n))
     strides = param(d, "strides", lambda: tuple(d.pick((1, 2, 2, 3)) for _ in range(n)))
     dilations = param(d, "dilations", lambda: tuple(d.pick((1, 1, 2, 3)) if d.bool() else 1 for _ in range(n)))
     st, di = strides or (1,) * n, dilations or (1,) * n
-    s = tuple(d.dim(1, 4 if n == 3 else 6) for _ in range(n))
+    s = tuple(d.dim(1, most_of(n, 6, 4, 2)) for _ in range(n))
     padding = choose(d, "padding")
     if padding.startswith("same"):  # a kernel below the stride would need negative padding, which has no agreed halves
         k = tuple(max(a, b) for a, b in zip(k, st))
@@ -496,12 +529,39 @@ def _draw_transposed(d: Draw) -> dict[str, Object]:
             out["output_shape"] = param(d, "output_shape", lambda: wish)
         if out["output_shape"] is None:
             out["pads"] = param(d, "pads", lambda: _crops(d, full, k))
+        if unbounded(d) and d.chance(8):
+            return _far_transposed(d, out, n)
     return out
+
+
+def _far_transposed(d: Draw, v: dict[str, Object], n: int) -> dict[str, Object]:
+    """As ``_far``: also a window and as much padding, an extent and a padding of the result of no image."""
+    batch, c, *s = v["x"].shape
+    k = v["w"].shape[2:]
+    at, how = d.int(0, n - 1), d.pick(("groups", "far", "far", "none", "many"))
+    if how == "groups":
+        v |= {"x": T((batch, 0, *s)), "w": T((0, 0, *k)), "groups": FAR}
+    elif how == "none":
+        v |= {"w": T((c, 0, *k))}
+    elif how == "many" and v["groups"] == 1:
+        v |= {"x": T((1, 1, *s)), "w": T((1, d.pick((128, 257)), *k))}
+    elif how == "far" and v["output_shape"] is not None:
+        v |= {"x": T((0, c, *s)), "output_shape": put(v["output_shape"], n, at, d.pick((FAR, 0)), 1)}
+    elif how == "far" and v["output_padding"] is not None:
+        more = d.pick((FAR, 16))
+        v |= {"x": T((0, c, *s)), "output_padding": put(v["output_padding"], n, at, more, 0)}
+        v["strides"] = put(v["strides"], n, at, more + 1, 1)
+    elif how == "far":
+        v |= {"w": T((c, 0, *put(k, n, at, FAR, 1))), "pads": put(None, 2 * n, at, FAR, 0)}
+    if "b" in v:
+        v["b"] = T((v["w"].shape[1] * v["groups"],))
+    return v
 
 
 def _crops(d: Draw, full: list[int], k: tuple[int, ...]) -> tuple[int, ...]:
     begins, ends = [], []
-    for f, e in zip(full, k):
+    beyond = unbounded(d) and d.chance(8)  # a crop as long as the window or longer
+    for f, e in zip(full, full if beyond else k):
         b = d.int(0, min(e - 1, f - 1))
         begins.append(b)
         ends.append(d.int(0, min(e - 1, f - 1 - b)))

@@ -9,7 +9,7 @@ import numpy as np
 
 import native_ref as native
 from harness.core.dtypes import float_max, of
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.declare import (
     Choice,
     Each,
@@ -30,8 +30,10 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import Context
 from suites.semantics.bounds import averages, has_nan, overflows, quiet, slope, tiny, top
-from suites.semantics.drawing import param, product
+from suites.semantics.drawing import param, product, spells
 from suites.semantics.window import (
+    FAR,
+    LARGEST,
     MODES,
     STRIDE_ABOVE,
     Drawn,
@@ -39,7 +41,9 @@ from suites.semantics.window import (
     draw_window,
     geometry,
     negative_same,
+    put,
     too_large,
+    unbounded,
 )
 
 Array = np.ndarray
@@ -61,8 +65,10 @@ def pooled(
     the data goes: never, always, or only when there is any padding on that axis.
 
     Source: ONNX MaxPool-22 "windows that would start in the right padded region are ignored"; MIL avg_pool ceil_mode.
-    Raises RuleError as ``geometry`` does.
+    Raises RuleError as ``geometry`` does, and Unsupported for a window above ``LARGEST``.
     """
+    if product(kernel) > LARGEST:
+        raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(kernel)}")
     g = geometry(s, tuple(kernel), strides, dilations, pads, padding, ceil and not padding.startswith("same"))
     if not ceil or last == "keep" or padding.startswith("same"):
         return g
@@ -83,13 +89,16 @@ def _misses(s: tuple[int, ...], kernel: tuple[int, ...], g: Geometry) -> bool:
     for i, n in enumerate(s):
         for o in range(g.sizes[i]):
             at = o * g.strides[i] - g.pads[i]
-            if not any(0 <= at + t * g.dilations[i] < n for t in range(kernel[i])):
+            first = max(0, -(at // g.dilations[i]))  # tap that is not before the data
+            if first >= kernel[i] or at + first * g.dilations[i] >= n:
                 return True
     return False
 
 
 def _sees_nothing(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x = inputs["x"]
+    if 0 in x.shape[:2]:
+        return None  # no window
     p = {k: params.get(k) for k in ("kernel", "strides", "dilations", "pads")}
     try:
         g = pooled(x.shape[2:], **p, padding=params["padding"], ceil=params["ceil"], last=params["last"])
@@ -135,7 +144,16 @@ def _draw_pool(d: Draw) -> dict[str, Object]:
     for name, make in (("count_include_pad", d.bool), ("column_major", d.bool), ("p", lambda: d.pick((1, 2, 2, 3)))):
         if d.version.meaning is not None and name in d.version.meaning.params:
             out[name] = param(d, name, make)
-    return out
+    return _far(d, out, n) if unbounded(d) and d.chance(16) else out
+
+
+def _far(d: Draw, v: dict[str, Object], n: int) -> dict[str, Object]:
+    """No image beside a padding as long as 32 bits hold."""
+    at = d.int(0, n - 1)
+    _, c, *s = v["x"].shape
+    if v["padding"] == "explicit" and spells(d, "pads") and "pads" not in d.fixed:
+        return v | {"x": T((0, c, *s)), "pads": put(v["pads"], 2 * n, at, FAR, 0)}
+    return v
 
 
 def _draw_too_large(d: Draw) -> dict[str, Object]:

@@ -5,7 +5,7 @@ Where the op set names the type in which a division happens, it is done in that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any as Object
 
 import numpy as np
@@ -267,8 +267,45 @@ def dynamic_quantize(x: Float[Array, "*d"]) -> tuple[Array, Array, Array]:
 # -- quantised products: exact integer sums, one factor, one rounding
 
 
-def _factor(a: Array, b: Array, y: Array) -> Array:
-    return a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64)
+Scaling = Callable[[Array, Array, Array, Array], Array]  # sums, the scales of the two operands, that of the result
+
+
+def _exactly(t: Array, a: Array, b: Array, y: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return t * (a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64))
+
+
+# in f32; "the scales are multiplied and divided": in which order, the op set does not say
+_ORDERS: tuple[Scaling, ...] = (
+    lambda t, a, b, y: t * (a * b / y),
+    lambda t, a, b, y: t * (a / y * b),
+    lambda t, a, b, y: t * (b / y * a),
+    lambda t, a, b, y: t * a * b / y,
+    lambda t, a, b, y: t * b * a / y,
+    lambda t, a, b, y: t * (a * b) / y,
+    lambda t, a, b, y: t * (a * b * (1 / y)),
+)
+
+
+def _any_order(inputs: dict[str, Object], of_steps: Callable[[Scaling], Array], scales: Sequence[Array]) -> str | None:
+    """Opens what becomes no number, or another one in another order of the scales: some leave f32 on the way."""
+    sizes = np.abs(np.concatenate([np.ravel(s).astype(np.float64) for s in scales]))
+    if ((sizes > 2.0**-30) & (sizes < 2.0**30)).all():
+        return None
+    zero, out = inputs["out_zero"], of(inputs["out_zero"])
+
+    def narrow(how: Scaling) -> Scaling:
+        return lambda t, *s: how(*(v.astype(np.float32) for v in (t, *s)))
+
+    with np.errstate(all="ignore"):
+        found = [of_steps(narrow(how)).astype(np.float64) for how in _ORDERS]
+        steps = [to_steps(f, zero.reshape(()) if zero.size == 1 else zero, out).astype(np.float64) for f in found]
+    apart = np.any([s != steps[0] for s in steps], axis=0)  # a NaN is apart from itself
+    if out.kind != "f":
+        apart |= np.isnan(found).any(axis=0)
+    return underspecified(
+        "scales whose product or quotient no f32 holds, multiplied in an order that is not stated", apart
+    )
 
 
 def _product_steps(ctx: Context) -> Array:
@@ -280,7 +317,14 @@ _FACTORS = ("x", "x_scale", "x_zero", "y", "y_scale", "y_zero", "out_scale")
 
 
 def _scaled_product(
-    x: Array, x_scale: Array, x_zero: Array, y: Array, y_scale: Array, y_zero: Array, out_scale: Array
+    x: Array,
+    x_scale: Array,
+    x_zero: Array,
+    y: Array,
+    y_scale: Array,
+    y_zero: Array,
+    out_scale: Array,
+    how: Scaling = _exactly,
 ) -> Array:
     """The product over ``out_scale`` in f64.  A vector is a matrix of one row or column, whose axis the result lacks.
 
@@ -303,7 +347,7 @@ def _scaled_product(
         rows.astype(np.float64) - _rows(x_zero).astype(np.float64),
         columns.astype(np.float64) - y_zero.astype(np.float64),
     )
-    wide = wide * _factor(_rows(x_scale), y_scale, out_scale)
+    wide = how(wide, _rows(x_scale), y_scale, out_scale)
     if y.ndim == 1:
         wide = wide[..., 0]
     return wide if x.ndim > 1 else wide[..., 0] if y.ndim == 1 else wide[..., 0, :]
@@ -328,7 +372,13 @@ def _rows(v: Array) -> Array:
     return v[:, None] if v.ndim == 1 else v
 
 
-@semantics(error=_requantised(_product_steps), source="ONNX QLinearMatMul-10, -21")
+def _product_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    i = {k: inputs[k] for k in _FACTORS}
+    scales = [i[k] for k in ("x_scale", "y_scale", "out_scale")]
+    return _any_order(inputs, lambda how: _scaled_product(**i, how=how), scales)
+
+
+@semantics(error=_requantised(_product_steps), source="ONNX QLinearMatMul-10, -21", ambiguous=_product_open)
 def qlinear_matmul(
     x: Any[Array, "*d"],
     x_scale: Float[Array, "*s"],
@@ -356,14 +406,14 @@ def _conv_of(ctx: Context) -> Array:
     return _conv_steps(back, ctx.params)
 
 
-def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object]) -> Array:
+def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object], how: Scaling = _exactly) -> Array:
     x, w, wz = i["x"], i["w"], i["w_zero"]
     for name in ("x_scale", "x_zero", "w_scale", "w_zero", "out_scale"):
         check_grain(name, i[name], w.shape[0] if name[0] == "w" else 1)
     check_channels(x.shape[1], w.shape[0], w.shape[1], p["groups"], i["b"])
     g = geometry(x.shape[2:], w.shape[2:], p["strides"], p["dilations"], p["pads"], p["padding"])
     column = (-1, *(1,) * (w.ndim - 1))
-    wz = wz.reshape(column) if wz.size != 1 else wz.reshape(())
+    wz = wz.reshape(column if wz.size != 1 else ())
     a = native.conv(
         centred(x, i["x_zero"].reshape(())), centred(w, wz), None, g.strides, g.dilations, g.pads, p["groups"]
     )
@@ -371,15 +421,22 @@ def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object]) -> Array:
     along = (1, -1, *(1,) * (x.ndim - 2))
     if i["b"] is not None:
         total = total + i["b"].astype(np.float64).reshape(along)
-    s = np.asarray(i["w_scale"], np.float64)
-    return total * _factor(
+    s = np.asarray(i["w_scale"])
+    return how(
+        total,
         np.asarray(i["x_scale"]).reshape(()),
-        s.reshape(along) if s.size > 1 else s.reshape(()),
+        s.reshape(along if s.size != 1 else ()),
         np.asarray(i["out_scale"]).reshape(()),
     )
 
 
-@semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10")
+def _conv_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    p = {k: params[k] for k in ("strides", "dilations", "pads", "groups", "padding")}
+    scales = [inputs[k] for k in ("x_scale", "w_scale", "out_scale")]
+    return _any_order(inputs, lambda how: _conv_steps(inputs, p, how), scales)
+
+
+@semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10", ambiguous=_conv_open)
 def qlinear_conv(
     x: Any[Array, "n c *s"],
     x_scale: Float[Array, "*a"],

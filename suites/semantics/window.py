@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import native_ref as native
-from harness.core.errors import RuleError, Unsupported
+from harness.core.errors import RuleError
 from harness.generate.draw import Draw
 from suites.semantics.drawing import choose, param
 
-LARGEST = 1 << 28  # elements of a window that the reference goes through one by one
+LARGEST = 1 << 28  # elements of a pooling window, which is gone through one by one
+FAR = 2**31 - 1  # the highest extent, padding or number of groups that 32 bits hold
 MODES = ("explicit", "valid", "same_upper", "same_lower")
 
 
@@ -65,8 +65,7 @@ def geometry(
     """Defaults filled in, padding resolved, output extents.  ceil rounds the extents up.  With SAME, of nothing comes
     nothing: ceil(0 / stride).
 
-    Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits", and
-    Unsupported for a window above ``LARGEST``.
+    Raises RuleError "one-per-axis", "kernel-positive", "strides-positive", "dilations-positive", "window-fits".
     """
     n = len(s)
     strides = tuple(strides) if strides is not None else (1,) * n
@@ -78,8 +77,6 @@ def geometry(
     for rule, values in (("kernel-positive", k), ("strides-positive", strides), ("dilations-positive", dilations)):
         if any(v < 1 for v in values):
             raise RuleError(rule, f"{list(values)}")
-    if math.prod(k) > LARGEST:
-        raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(k)}")
     p = resolve_pads(mode, s, k, strides, dilations, pads)
     room = [s[i] + p[i] + p[n + i] - dilations[i] * (k[i] - 1) - 1 for i in range(n)]
     if any(r < 0 and not (mode.startswith("same") and s[i] == 0) for i, r in enumerate(room)):
@@ -107,11 +104,27 @@ class Drawn:
     padding: str
 
 
+_MANY = 24  # one window in so many is over more than three axes, where the op may have such ranks
+
+
+def unbounded(d: Draw) -> bool:
+    """Does the op version bound neither the number of axes nor extents?"""
+    return d.empty and d.min_rank < 3 and d.max_rank > 5 and not d.breaking
+
+
 def spatial_rank(d: Draw, top: int = 3) -> int:
     """How many spatial axes: the op's rank less batch and channels; two is favoured."""
-    lo, hi = max(1, d.min_rank - 2), max(1, min(top, d.max_rank - 2))
+    most = d.max_rank - 2
+    if unbounded(d) and d.chance(_MANY):
+        return d.int(top + 1, most)
+    lo, hi = max(1, d.min_rank - 2), max(1, min(top, most))
     n = d.pick((2, 1, 2, 3, 2))
     return n if lo <= n <= hi else d.int(lo, hi)
+
+
+def most_of(n: int, plane: int, solid: int, more: int) -> int:
+    """What bounds an extent of a window: ``plane`` over up to two axes, ``solid`` over three, ``more`` over more."""
+    return plane if n < 3 else solid if n == 3 else more
 
 
 def draw_window(d: Draw, spatial: int | None = None, *, padded_below_kernel: bool = False) -> Drawn:
@@ -120,7 +133,7 @@ def draw_window(d: Draw, spatial: int | None = None, *, padded_below_kernel: boo
 
     padded_below_kernel: every window must meet the data (pooling's rule)."""
     n = spatial if spatial is not None else spatial_rank(d)
-    k = tuple(min(d.pick(_KERNELS), 3 if n == 3 else 5) for _ in range(n))
+    k = tuple(min(d.pick(_KERNELS), most_of(n, 5, 3, 2)) for _ in range(n))
     strides = param(d, "strides", lambda: tuple(d.pick((1, 1, 2, 3, 1, 2, 4)) for _ in range(n)))
     dilations = param(d, "dilations", lambda: tuple(d.pick((1, 1, 2, 3)) if d.bool() else 1 for _ in range(n)))
     padding = choose(d, "padding")
@@ -135,7 +148,7 @@ def draw_window(d: Draw, spatial: int | None = None, *, padded_below_kernel: boo
         least = max(0 if d.empty and p[i] + p[n + i] >= reach[i] else 1, reach[i] - p[i] - p[n + i])
         if padding.startswith("same"):
             least = 1
-        s.append(least + d.int(0, 3 if n == 3 else 7))
+        s.append(least + d.int(0, most_of(n, 7, 3, 1)))
     return Drawn(tuple(s), k, strides, dilations, pads, padding)
 
 
@@ -153,6 +166,13 @@ def _pads(d: Draw, reach: list[int], kernel: tuple[int, ...] | None) -> tuple[in
     elif form == 3 and kernel is None and d.chance(3):
         ends[-1] = reach[-1] + 1  # a window that sees nothing but padding
     return (*begins, *ends)
+
+
+def put(v: Sequence[int] | None, n: int, at: int, value: int, fill: int) -> tuple[int, ...]:
+    """A list of ``n`` numbers, all ``fill`` where it is none, with ``value`` at one place."""
+    out = list(v) if v is not None else [fill] * n
+    out[at] = value
+    return tuple(out)
 
 
 def too_large(d: Draw, w: Drawn) -> Drawn:

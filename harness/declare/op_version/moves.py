@@ -285,7 +285,9 @@ def _same_of_several(d: Draw, inst: Instance, several: list[str]) -> Instance | 
 
 
 def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
-    """One tensor given to two operands of one type, though they were drawn with other shapes or other elements."""
+    """One tensor given to two operands of one type, though they were drawn with other shapes or other elements.
+
+    Integers that stand one by one are counts and positions: they stay those of their operand."""
     if not version.dialect.shares_tensors:
         return None
     if version.dialect.shares_elements:
@@ -295,7 +297,7 @@ def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
         if several:
             return _same_of_several(d, inst, several)
     keeps = frozenset(version.dialect.keeps(version))
-    drawn = {slot: a for slot, k, a in plain(inst) if k is None and a.values is None}
+    drawn = {slot: a for slot, k, a in plain(inst) if k is None and (a.values is None or a.dtype.kind == "f")}
     drawn = {slot: a for slot, a in drawn.items() if keeps.isdisjoint((slot, f"data:{slot}", "data:*"))}
     pairs = [(a, b) for a, b in version.alike if a in drawn and b in drawn and _one_kind(drawn[a], drawn[b])]
     if not pairs or "shapes" in keeps:

@@ -70,7 +70,7 @@ def _with_special(d: Draw, a: Arg, at_ends: bool) -> Arg:
     if a.values is None:
         return replace(a, recipe="special")
     values = list(a.values)
-    values[d.int(0, len(values) - 1)] = d.pick(_SPECIAL)
+    values[d.int(0, len(values) - 1)] = d.pick(ends.specials(a.dtype) if at_ends and d.bool() else _SPECIAL)
     return replace(a, values=values)
 
 

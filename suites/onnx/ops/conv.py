@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.declare import Build, Call, Checks, Map, Slotted, Spelling, gathered
 from suites.onnx import op
+from suites.onnx.codecs import Default
 from suites.semantics import conv as s
 
 AUTO_PAD = Map(
@@ -20,6 +21,20 @@ class Weight(Slotted):
         super().encode(value, b)
         if b.draw.bool():
             b.attrs["kernel_shape"] = list(value.shape[2:])
+
+
+class Extents(Default):
+    """The extents of the result.  Pads may stand beside them: "If output_shape is specified pads values are ignored"
+    (ConvTranspose-1)."""
+
+    def __init__(self) -> None:
+        super().__init__("output_shape", None)
+
+    def encode(self, value: Any, b: Build) -> None:
+        super().encode(value, b)
+        if value is not None and b.draw.bool():
+            beyond = b.draw.pick((0, 0, 16, 2**31 - 1))
+            b.attrs["pads"] = [beyond, *(b.draw.int(0, 4) for _ in range(2 * len(value) - 1))]
 
 
 def _transposed(call: Call) -> str | None:
@@ -40,7 +55,7 @@ op(
     "ConvTranspose",
     s.conv_transpose,
     filters("W"),
-    Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_begin"}, **_CONV),
+    Spelling(x="X", w=Weight("W"), b="B", output_shape=Extents(), fixed={"odd": "upper_begin"}, **_CONV),
     Checks(ambiguous=_transposed),
     until=10,
 )
@@ -48,7 +63,7 @@ op(
     "ConvTranspose",
     s.conv_transpose,
     filters("W"),
-    Spelling(x="X", w=Weight("W"), b="B", fixed={"odd": "upper_end"}, **_CONV),
+    Spelling(x="X", w=Weight("W"), b="B", output_shape=Extents(), fixed={"odd": "upper_end"}, **_CONV),
     Checks(ambiguous=_transposed),
     since=11,
 )

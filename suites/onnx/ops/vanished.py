@@ -69,25 +69,14 @@ op(
 
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
-    r, groups = d.int(1, 2), d.int(1, 2)
-    c, m = groups * d.int(1, 2), groups * d.int(1, 3)
-    kernel = [d.int(1, 3) for _ in range(r)]
-    dilations = [d.int(1, 2) for _ in range(r)]
-    reach = [(k - 1) * t for k, t in zip(kernel, dilations)]
-    pads = [d.int(0, min(1, v // 2)) for v in (*reach, *reach)]
-    out: dict[str, Any] = {
-        "X": T((d.int(1, 2), c, *(d.int(1, 4) for _ in range(r)))),
-        "filter": T((c, m // groups, *kernel)),
-        "bias": T((m,)),
-        "strides": [d.int(1, 3) for _ in range(r)],
-        "pads": pads,
-        "kernel_shape": kernel,
-    }
-    if groups > 1 or d.bool():
-        out["group"] = groups
-    if max(dilations) > 1 or d.bool():
-        out["dilations"] = dilations
-    return out
+    v = conv.conv_transpose.derive(d)
+    w = v["w"].shape
+    out: dict[str, Any] = {"X": v["x"], "filter": v["w"], "bias": T((w[1] * v["groups"],))}
+    if v["groups"] > 1 or d.bool():
+        out["group"] = v["groups"]
+    if d.bool():
+        out["kernel_shape"] = list(w[2:])
+    return out | {k: list(v[k]) for k in ("strides", "dilations", "pads") if v[k] is not None}
 
 
 op(
