@@ -47,7 +47,8 @@ def dtypes_met(f: Facts, x: Filled) -> Iterator[str]:
 
 
 def optionals(f: Facts) -> list[str]:
-    """Every subset of the optional operands and outputs, pairs above six; how many tensors a variadic one takes."""
+    """Every subset of the optional operands and outputs, pairs above six; how many tensors a variadic one takes.  An op
+    of which nothing is asked shows nothing."""
     names = [s.name for s in f.inputs if s.optional]
     out = []
     if 0 < len(names) <= _ALL_SUBSETS:
@@ -56,7 +57,8 @@ def optionals(f: Facts) -> list[str]:
         out += [f"optional:{a}{p},{b}{q}" for a, b in combinations(names, 2) for p in "+-" for q in "+-"]
     outs = [s.name for s in f.schema.outputs if s.optional]
     if 0 < len(outs) <= _ALL_OUTPUTS:
-        out += [f"outputs:{_subset(c)}" for n in range(len(outs) + 1) for c in combinations(outs, n)]
+        least = int(len(outs) == len(f.schema.outputs))
+        out += [f"outputs:{_subset(c)}" for n in range(least, len(outs) + 1) for c in combinations(outs, n)]
     out += [f"count:{s.name}={n}" for s in f.inputs if s.variadic for n in ("1", "2", "3 or more")]
     return out
 
@@ -170,13 +172,15 @@ _NAMED = re.compile(r'RuleErrors? ((?:"[\w:-]+"(?:,? (?:and |or )?)?)+)')
 
 def rules(f: Facts) -> list[str]:
     """Each stated rule is broken: those of the schema, those that the meaning or the entry declares, and those that
-    their docstrings name."""
+    their docstrings name.  What breaks a rule by a parameter has that name behind the rule's."""
     v = f.version
     names = dict.fromkeys(invalid_generators_of(v))
     for fn in (v.meaning, v.entry.evaluation):
         text = " ".join((fn.fn.__doc__ or "").split()) if fn is not None else ""
         for found in _NAMED.findall(text):
-            names.update(dict.fromkeys(re.findall(r'"([^"]+)"', found)))
+            for name in re.findall(r'"([^"]+)"', found):
+                if not any(n.startswith(f"{name}:") for n in names):
+                    names[name] = None
     unsayable = v.dialect.unsayable_rules(v)  # which no model can break, or no text states
     return [f"rule:{name}" for name in names if not name.startswith(unsayable)]
 

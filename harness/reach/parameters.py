@@ -96,15 +96,18 @@ def axes_met(f: Facts, x: Filled) -> Iterator[str]:
             v, shape = x.value(p), _shape(f, x, p)
             if v is not None and shape is not None:
                 for k in v if isinstance(v, (list, tuple)) else (v,):
-                    yield f"axis:{p.name}={k},r={len(shape)}"
+                    whole = int(k) if type(k) is float and k.is_integer() else k  # an operand of floats may say it
+                    yield f"axis:{p.name}={whole},r={len(shape)}"
 
 
 def _shape(f: Facts, x: Filled, p: Parameter) -> tuple[int, ...] | None:
-    """The shape of the operand whose axes a parameter speaks of, else of the first one."""
+    """The shape of the operand whose axes a parameter speaks of, else of the first one; of the first tensor of a list
+    where the op has no other operand."""
     for name in (p.of, *(o.name for o in f.operands)):
         if name is not None and x.args.get(name):
             return x.args[name][0].shape
-    return None
+    held = () if f.operands else (a.items[0].shape for args in x.args.values() for a in args if a.items)
+    return next(iter(held), None)
 
 
 def lists(f: Facts) -> list[str]:

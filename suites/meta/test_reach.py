@@ -130,6 +130,24 @@ def test_attributes_meet_goals_of_axes_and_pairs() -> None:
     assert not {"list:axes=all", "list:axes=repeated", "limit:data>=256", "attr:keepdims=omitted"} & met
 
 
+def test_an_axis_may_be_told_by_an_operand_of_floats() -> None:
+    one = {"shape": [1], "values": [2.0]}
+    met = _met("onnx/Tile/1", input={"shape": [2, 3, 1]}, tiles=one, axis={"shape": [1], "values": [1.0]})
+    assert "axis:axis=1,r=3" in met
+
+
+def test_an_axis_of_a_list_is_one_of_its_tensors() -> None:
+    items = [{"dtype": "f32", "shape": [2, 1], "recipe": "small", "seed": k} for k in (1, 2)]
+    told = {"kind": "sequence", "shape": [], "items": items}
+    assert "axis:axis=-1,r=2" in _met("onnx/ConcatFromSequence/11", input_sequence=told, axis=-1)
+
+
+def test_an_op_of_which_nothing_is_asked_is_no_goal() -> None:
+    ids = goals_of(registry.dialect("onnx").versions["onnx/LSTM/14"]).ids
+    assert "outputs:{Y}" in ids and "outputs:{}" not in ids
+    assert "outputs:{}" in goals_of(registry.dialect("onnx").versions["onnx/MaxPool/12"]).ids
+
+
 def test_integers_meet_goals_of_their_relation_to_the_extent() -> None:
     k = {"shape": [1], "dtype": "i64", "values": [4]}
     met = _met("onnx/TopK/11", X={"shape": [9, 5]}, K=k, axis=-1)

@@ -209,7 +209,8 @@ def _add(
             names.append(around[slot])
         elif isinstance(arg, list):
             for k, one in enumerate(arg):
-                names.append(_input(p, f"x{i}i{len(names)}", slot, k, one, arrays, fed))
+                first = shared.get(f"{slot}#{k}", "").replace("#", "")
+                names.append(around.get(first) or _input(p, f"x{i}i{len(names)}", slot, k, one, arrays, fed))
                 around[f"{slot}{k}"] = names[-1]
         else:
             names.append(_input(p, f"x{i}i{len(names)}", slot, None, arg, arrays, fed))

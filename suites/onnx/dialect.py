@@ -85,6 +85,7 @@ class Onnx(Dialect):
     declares_extents = True
     has_booleans = False
     shares_tensors = True
+    shares_elements = True
     draws_edges = True
     edge_extents = (0, 0, 0, 1, 16, 128, 257, 2049)
     special_ends = True

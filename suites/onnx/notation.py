@@ -102,8 +102,9 @@ def text(inst: Instance) -> str:
         if a is None:
             names.append('""')
             continue
-        if slot in shared:
-            names.append(shared[slot].replace(".", ""))
+        first = shared.get(slot if k is None else f"{slot}#{k}")
+        if first is not None:
+            names.append(first.replace(".", "").replace("#", ""))
             continue
         n = (slot if k is None else f"{slot}{k}").replace(".", "")
         names.append(n)

@@ -12,8 +12,9 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.core.errors import RuleError
+from harness.core.errors import RuleError, Unsupported
 from harness.declare import (
+    Any,
     Choice,
     Context,
     Flag,
@@ -21,7 +22,6 @@ from harness.declare import (
     Int,
     Integer,
     Ints,
-    Num,
     Real,
     T,
     composed,
@@ -33,7 +33,7 @@ from harness.generate.draw import Draw
 from harness.tolerance import unit
 from suites.semantics.conv import check_channels
 from suites.semantics.integers import whole
-from suites.semantics.movement.common import prod
+from suites.semantics.movement.common import by_place, prod
 from suites.semantics.window import geometry
 
 Array = np.ndarray
@@ -117,6 +117,8 @@ def sample(x: Array, at: Sequence[Array], mode: str, align: bool, border: str) -
 
 def _grid_bound(ctx: Context) -> Array:
     """(16 n + 32) u times the largest element times the position's slope: rounded positions and weights"""
+    if of(np.asarray(ctx.inputs["x"])).kind not in "fiu":
+        return np.zeros(np.shape(ctx.wide))
     x, g = np.abs(np.asarray(ctx.inputs["x"], np.float64)), np.asarray(ctx.inputs["grid"], np.float64)
     top = np.nan_to_num(x).max(initial=0.0)
     n = max(x.shape[2:], default=1)
@@ -126,6 +128,11 @@ def _grid_bound(ctx: Context) -> Array:
 
 def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x, g = inputs["x"], inputs["grid"].astype(np.float64)
+    lost = ~np.isfinite(g).all(-1)
+    if lost.any():
+        settled = np.where(lost[..., None], 0.0, g).astype(inputs["grid"].dtype)
+        rest = _grid_open({**inputs, "grid": settled}, params)
+        return gathered(underspecified("a position that is not finite lies nowhere", lost[:, None]), rest)
     weightless = _weightless(x, g, params)
     if params["mode"] != "nearest" and params["border"] == "zeros" and of(x).kind == "f":
         return weightless
@@ -185,7 +192,7 @@ def _weightless(x: Array, g: Array, params: dict[str, Object]) -> str | None:
     },
 )
 def grid_sample(
-    x: Num[Array, "n c *s"],
+    x: Any[Array, "n c *s"],
     grid: Float[Array, "n *o k"],
     *,
     mode: Choice[str, MODES] = "linear",
@@ -198,6 +205,10 @@ def grid_sample(
     """
     if grid.shape[-1] != x.ndim - 2 or grid.ndim != x.ndim:
         raise RuleError("grid-rank", f"grid {list(grid.shape)} for x {list(x.shape)}")
+    if of(x).kind not in "fiu":
+        if mode != "nearest":
+            raise Unsupported(f"expected real numbers to interpolate, got {of(x)}")
+        return by_place(x, lambda places: grid_sample.fn(places, grid, mode=mode, border=border, align=align))
     whole_numbers = of(x).kind != "f"
     v, g = x if whole_numbers and mode == "nearest" else x.astype(np.float64), grid.astype(np.float64)
     out = np.zeros((x.shape[0], x.shape[1], *grid.shape[1:-1]), v.dtype)
@@ -210,13 +221,16 @@ def grid_sample(
 
 @grid_sample.draw
 def _draw_grid(d: Draw) -> dict:
-    k = 2 if d.version.version < 20 else d.pick((1, 2, 2, 3))
+    k = 2 if d.version.version < 20 else d.pick((1, 2, 2, 3)) if not d.chance(16) else d.int(4, 6)
     n = d.extent(1, 2)
-    s = tuple(d.extent(1, 5) for _ in range(k))
-    o = tuple(d.extent(1, 3) for _ in range(k))
+    s = tuple(d.extent(1, 5 if k < 4 else 2) for _ in range(k))
+    o = tuple(d.extent(1, 3 if k < 4 else 2) for _ in range(k))
     mode = d.pick(MODES if k < 3 else MODES[:2])
+    kind, recipe = d.types["T1"].kind, ""
+    if kind not in "fiu":
+        mode, recipe = "nearest", {"b": "bool", "s": "strings"}.get(kind, "small")
     return {
-        "x": T((n, d.extent(1, 3), *s)),
+        "x": T((n, d.extent(1, 3), *s), recipe),
         "grid": T((n, *o, k)),
         "mode": mode,
         "border": d.pick(BORDERS),

@@ -80,10 +80,10 @@ def _alike(scale: Array, zero: Array | None) -> None:
 
 
 def _quotient(x: Array, scale: Array, precision: DType) -> Array:
+    """Both operands of the division have its type ("precision of the division operation between x and y_scale")."""
     with np.errstate(all="ignore"):
-        return native.convert(
-            native.convert(x, precision).astype(np.float64) / scale.astype(np.float64), precision
-        ).astype(np.float64)
+        a, b = (native.convert(v, precision).astype(np.float64) for v in (x, scale))
+        return native.convert(a / b, precision).astype(np.float64)
 
 
 def _precision(scale: Array, stated: DType | None) -> DType:
@@ -116,10 +116,11 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     wider = None if params["typed_division"] or of(scale).bits >= 32 else _divided_in_f32(inputs, params, out)
     if out.kind != "f":
         return gathered(underspecified("QuantizeLinear of NaN to an integer", nan), wider)
+    zeros = (quotient == 0) & (np.signbit(quotient) | (x.dtype.kind not in "iu"))
     sign = "the sign of a zero quotient, to which a zero point of zero is added or not"
     return gathered(
         underspecified(f"QuantizeLinear of NaN to {out}, which has none", nan) if out is F4E2M1 else None,
-        underspecified(sign, quotient == 0, np.zeros(x.shape)) if x.dtype.kind not in "iu" else None,
+        underspecified(sign, zeros, np.zeros(x.shape)) if zeros.any() else None,
         wider,
     )
 

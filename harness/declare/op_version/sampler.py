@@ -122,7 +122,20 @@ class Sampler(Resolved):
         inst = dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
         if dialect.shares_tensors and self.alike and not d.breaking and d.chance(_SAME_EVERY):
             self._share(d, inst)
+        if dialect.shares_elements and self.variadic and not d.breaking and d.chance(_SAME_EVERY):
+            self._share_listed(d, inst)
         return inst
+
+    def _share_listed(self, d: Draw, inst: Instance) -> None:
+        """Give one tensor to two places of a variadic slot, where type and shape allow it."""
+        for slot in sorted(self.variadic):
+            given = inst.args.get(slot)
+            if isinstance(given, list):
+                may = [(j, k) for k in range(len(given)) for j in range(k) if _replaces(given[j], given[k])]
+                if may:
+                    j, k = d.pick(may)
+                    given[k] = replace(given[j])
+                    inst.attrs.setdefault(SAME, {})[f"{slot}#{k}"] = f"{slot}#{j}"
 
     def _share(self, d: Draw, inst: Instance) -> None:
         """Give one tensor to two slots, where type, shape and what may be in them allow it; half of the others that
@@ -212,3 +225,9 @@ class Sampler(Resolved):
             if isinstance(codec, Slotted) and codec.slot == slot:
                 return name
         return slot
+
+
+def _replaces(a: Arg, b: Arg) -> bool:
+    """May a tensor stand for another one?  Its type, shape and domain are the same."""
+    plain = a.kind == b.kind == "tensor" and a.items is None is b.items and a.values is None is b.values
+    return plain and a.dtype is b.dtype and a.shape == b.shape and a.recipe == b.recipe and a.quant == b.quant

@@ -96,11 +96,13 @@ op("Resize", s.resize, since=11, **_NAMES)
 
 
 def _draw_old(d: Draw) -> dict:
-    mode = "nearest" if d.dtype("X").kind != "f" else d.pick(("nearest", "bilinear"))
+    kind = d.dtype("X").kind
+    mode = "nearest" if kind != "f" else d.pick(("nearest", "bilinear"))
+    factors = (1.0, 2.0, 3.0) if kind == "b" else (1.0, 2.0, 1.5, 3.0)
     return {
         "X": T((d.int(1, 2), d.int(1, 3), d.int(1, 5), d.int(1, 5))),
-        "height_scale": d.pick((1.0, 2.0, 1.5, 3.0)),
-        "width_scale": d.pick((1.0, 2.0, 2.5, 3.0)),
+        "height_scale": d.pick(factors),
+        "width_scale": d.pick((*factors, 1.0 if kind == "b" else 2.5)),
         **({"mode": mode} if mode != "nearest" or d.bool() else {}),
     }
 

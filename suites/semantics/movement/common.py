@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.declare.codec import Map, Named
 from harness.generate.draw import Draw
@@ -72,3 +75,11 @@ def prod(values: Sequence[int]) -> int:
 def divisors(n: int) -> list[int]:
     """Positive divisors of ``n`` >= 1."""
     return [k for k in range(1, n + 1) if n % k == 0]
+
+
+def by_place(x: np.ndarray, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """``f`` of elements that are no numbers, where it only moves them: of their places, counted from 1.  Place 0 is a
+    False, a zero, an empty string."""
+    places = f(np.arange(1, x.size + 1, dtype=np.int64).reshape(x.shape))
+    none = np.array([""], x.dtype) if of(x).kind == "s" else np.zeros(1, x.dtype)
+    return np.concatenate([none, x.ravel()])[places]

@@ -7,15 +7,18 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core.dtypes import of
-from harness.declare import Choice, Flag, Float, Ints, Num, Real, Reals, T, composed, semantics
+from harness.core.errors import Unsupported
+from harness.declare import Any, Choice, Flag, Float, Ints, Real, Reals, T, composed, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import Context
 from suites.semantics.bounds import quiet
 from suites.semantics.drawing import choose, param, product, spells
 from suites.semantics.integers import whole
+from suites.semantics.movement.common import by_place
 from suites.semantics.resize.coordinates import COORDINATES, NEAREST, Axis, rounded_index
 from suites.semantics.resize.plan import POLICIES, apply, identity, plan, positional, unsettled
 from suites.semantics.resize.silent import silent
+from suites.semantics.window import unbounded
 
 Array = np.ndarray
 
@@ -30,7 +33,10 @@ def _planned(ctx: Context) -> dict[int, Axis]:
 def resize_bound(ctx: Context) -> Array:
     """nearest: the difference to the neighbour where the coordinate is within 6u of the boundary; else per axis
     margin * slope + (taps + 4) u * sum |w||x|"""
-    p, x = ctx.params, np.abs(np.asarray(ctx.inputs["x"], np.float64))
+    p = ctx.params
+    if of(np.asarray(ctx.inputs["x"])).kind not in "fiu":
+        return np.zeros(np.shape(ctx.wide))
+    x = np.abs(np.asarray(ctx.inputs["x"], np.float64))
     axes = {a: v for a, v in _planned(ctx).items() if not identity(v, p["coordinates"])}
     if p["mode"] == "nearest":
         return _nearest_bound(ctx, axes)
@@ -65,7 +71,7 @@ def _nearest_bound(ctx: Context, axes: dict[int, Axis]) -> Array:
     ambiguous=silent,
 )
 def resize(
-    x: Num[Array, "*d"],
+    x: Any[Array, "*d"],
     roi: Float[Array, "*r"] | None = None,
     *,
     sizes: Ints | None = None,
@@ -84,8 +90,15 @@ def resize(
 
     coordinates, nearest, cubic_a, exclude_outside, antialias: see ``taps`` and ``Axis.positions``.  roi: starts then
     ends, 1 being the last element; used by tf_crop_and_resize, outside of which ``extrapolation`` stands.  policy: how
-    sizes keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does.
+    sizes keep the ratio of the extents.  Interpolated integers are cut toward zero.  Raises RuleError as ``plan`` does,
+    and Unsupported where other elements than real numbers are to be interpolated.
     """
+    if of(x).kind not in "fiu":
+        if mode != "nearest":
+            raise Unsupported(f"expected real numbers to interpolate, got {of(x)}")
+        p = dict(locals())
+        x = p.pop("x")
+        return by_place(x, lambda places: resize.fn(places, **p))
     region = roi if coordinates == "tf_crop_and_resize" else None
     planned = plan(x.shape, sizes, scales, axes, coordinates, region, policy)
     how = {
@@ -117,13 +130,18 @@ _FACTORS = (1.0, 2.0, 0.5, 3.0, 1.5, 0.75, 0.6, 2.5, 1.0 / 3, 1.25)
 
 @resize.draw
 def _draw_resize(d: Draw) -> dict[str, Object]:
-    mode = choose(d, "mode")
-    if d.types and any(
-        t.kind != "f" for n, t in d.types.items() if t in d.version.candidates.get(n, ()) and _is_x(d, n)
-    ):
+    mode, whole_factors = choose(d, "mode"), False
+    kinds = {t.kind for n, t in d.types.items() if t in d.version.candidates.get(n, ()) and _is_x(d, n)}
+    if kinds - {"f"}:
         mode = "nearest" if "mode" not in d.fixed else mode
+        whole_factors = bool(kinds - set("fiu"))  # no rounding decides which element is the nearest
     coordinates = _coordinates(d, mode)
+    many = unbounded(d) and d.chance(16)
     shape = tuple(min(max(1, n), 8) for n in d.shape(max(1, d.min_rank), min(d.max_rank, 5)))
+    if many:
+        shape = tuple(min(n, 2) for n in d.shape(6, d.max_rank, 1))
+    elif whole_factors:
+        coordinates = "asymmetric" if "coordinates" not in d.fixed else coordinates
     r = len(shape)
     if "axes" in d.fixed and d.fixed["axes"] is not None:
         axes = tuple(d.fixed["axes"])
@@ -133,7 +151,7 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         axes = param(d, "axes", lambda: None if d.bool() else _signed(d, d.subset(range(r), 1), r))
     where = list(range(r)) if axes is None else [a % r for a in axes]
     moving = set(d.subset(where, 1)[:2]) if len(where) > 2 else set(where)
-    by_scale = spells(d, "scales") and (not spells(d, "sizes") or d.bool())
+    by_scale = spells(d, "scales") and (not spells(d, "sizes") or d.bool() or whole_factors)
     up_only = d.version.op.lower().startswith("upsample")
     out: dict[str, Object] = {
         "x": T(shape),
@@ -146,6 +164,8 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
     }
     if by_scale:
         options = [f for f in _FACTORS if f >= 1] if up_only else _FACTORS
+        if whole_factors:
+            options = [1.0, 2.0, 4.0]
         scales = [float(np.float32(d.pick(options))) if a in moving else 1.0 for a in where]
         out["scales"] = tuple(s if np.floor(shape[a] * s) >= 1 else 1.0 for s, a in zip(scales, where))
     else:
@@ -162,21 +182,31 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         most = max(s / extents[a] for s, a in zip(out["sizes"], where))
         if product([n * max(most, 1.0) if a in where else n for a, n in enumerate(extents)]) > 60000:
             out["sizes"] = tuple(min(s, extents[a]) for s, a in zip(out["sizes"], where))
-    if coordinates == "tf_crop_and_resize":
+    _draw_filter(d, out, where)
+    return out
+
+
+def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
+    """The region, and what says how samples are weighted; now and then beside a mode that makes no use of it."""
+    mode, idle = out["mode"], spells(d, "exclude_outside")
+    if out["coordinates"] == "tf_crop_and_resize":
+        by_scale = out["scales"] is not None
         starts = [d.pick((0.0, 0.25, 0.5, -0.25)) for _ in where]
         if by_scale:
             starts = [0.0] * len(where)
         ends = [1.0 if by_scale else s + d.pick((0.25, 0.5, 1.0)) for s in starts]
         out["roi"] = T((2 * len(where),), values=[*starts, *ends])
         out["extrapolation"] = param(d, "extrapolation", lambda: d.pick((0.0, 1.5, -2.0)))
-    if mode == "nearest":
+    elif "roi" in d.version.slots_of and d.chance(4):
+        out["roi"] = T((2 * len(where) if d.int(0, 3) else 0,), d.pick(("special", "unit", "wide")))
+    if mode == "nearest" or (idle and d.chance(4)):
         out["nearest"] = choose(d, "nearest")
     if mode == "cubic":
         out["cubic_a"] = param(d, "cubic_a", lambda: d.pick((-0.75, -0.5, -1.0)))
+    if mode == "cubic" or (idle and d.chance(6)):
         out["exclude_outside"] = param(d, "exclude_outside", d.bool)
-    if mode != "nearest":
+    if mode != "nearest" or (idle and d.chance(4)):
         out["antialias"] = param(d, "antialias", lambda: d.chance(3))
-    return out
 
 
 def _is_x(d: Draw, type_name: str) -> bool:

@@ -23,6 +23,10 @@ Axes = dict[int, Axis]
 def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """Coordinates that a text states in two ways, integers that it does not round, and what is not finite."""
     x, p = inputs["x"], params
+    if of(x).kind not in "fiu":
+        places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
+        loose = silent({**inputs, "x": places}, params)
+        return underspecified(str(loose), np.True_) if loose else None
     roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
     try:
         axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
