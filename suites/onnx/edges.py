@@ -22,13 +22,13 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "Resize": ("scales", "roi", "mode", "exclude_outside", "antialias", "coordinate_transformation_mode"),
     "Upsample": ("scales", "width_scale", "height_scale"),
     # "in case 'indices' is of non-integer type, the values will be casted to int64 before use"
-    "OneHot": ("indices", "depth", "values"),
+    "OneHot": ("depth", "values"),
     # "Scale and zero point must have same shape"; 0 for float8
     "QuantizeLinear": ("y_zero_point",),
     "DequantizeLinear": ("x_zero_point",),
     "QLinearMatMul": ("a_zero_point", "b_zero_point", "y_zero_point"),
     # "the update count of X. It should be a scalar"
-    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T")),
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("rank:R", "T")),
     "QLinearConv": (*("x_zero_point", "y_zero_point", "auto_pad", "pads"),),
     # "auto_pad ... pads attribute cannot be used simultaneously with auto_pad attribute"
     **dict.fromkeys(
@@ -43,14 +43,26 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "a permutation": no text counts axes of it from the back
     "Transpose": ("perm",),
     # both optional, and one of them tells the length
-    "STFT": ("window", "frame_length"),
+    "STFT": ("window", "frame_length", "data:signal"),
     # "must be positive" (type and shape inference of the onnx package)
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), ("size",)),
-    "Multinomial": ("sample_size",),
+    "Multinomial": ("sample_size", "data:*"),
     # one number an axis; the extents that come of them are positive
     "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),
     # what one tree asks of a row that has no features
     **dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"), ("shapes",)),
+    # the number of features of a row is that of the coefficients; a class of scores that are no numbers
+    **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), ("shapes", "data:*")),
+    # algorithms that the text leaves free, of terms so far apart that one of them takes the digits of the others
+    "DFT": ("data:input",),
+    "Det": ("data:X",),
+    "LayerNormalization": ("data:X",),
+    # corners in their order
+    "RoiAlign": ("data:rois",),
+    # "If Slope is of size 1, the value is shared", else one a channel
+    "PRelu": ("shapes",),
+    # a row of which nothing is finite has no largest score
+    "Normalizer": ("data:X",),
 }
 
 # "all inputs and outputs must have the same shape": until version 6

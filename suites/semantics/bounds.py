@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import float_max, int_range, of, smallest_normal
+from harness.core.dtypes import DType, float_max, int_range, of, smallest_normal
 from harness.core.quiet import quiet as silently
 from harness.declare import of_result, underspecified
 from harness.tolerance import Context, Tolerance, composed, gamma
@@ -60,6 +60,19 @@ def axes_of(ctx: Context, rank: int, name: str = "axes") -> tuple[int, ...]:
     if axes is None:
         return tuple(range(rank))
     return tuple(sorted({int(a) % rank for a in ((axes,) if isinstance(axes, int) else axes)})) if rank else ()
+
+
+def unordered(
+    why: str, x: Array, axes: Any, power: float = 1.0, keepdims: bool = True, held: DType | None = None
+) -> Any:
+    """Opens the results that elements of ``x`` along ``axes`` are mixed into: a NaN or an infinity among them, or sums
+    of as many of them, to ``power``, leave the type (or ``held``); no text states the order of the terms."""
+    axes = tuple(axes)
+    wide = np.abs(x.astype(np.float64))
+    terms = max(1, int(np.prod([x.shape[a] for a in axes])))
+    with np.errstate(all="ignore"):
+        lost = ~(wide**power * terms < float_max(held or of(x)))
+    return underspecified(why, lost.any(axis=axes, keepdims=keepdims)) if lost.any() else None
 
 
 def overflows(size: Any, result: int | None = None) -> Any:

@@ -11,7 +11,7 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError, Unsupported
 from harness.declare import (
     Any,
@@ -31,6 +31,7 @@ from harness.declare import (
 )
 from harness.generate.draw import Draw
 from harness.tolerance import unit
+from suites.semantics.bounds import unordered
 from suites.semantics.conv import check_channels
 from suites.semantics.integers import whole
 from suites.semantics.movement.common import by_place, prod
@@ -128,11 +129,20 @@ def _grid_bound(ctx: Context) -> Array:
 
 def _grid_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     x, g = inputs["x"], inputs["grid"].astype(np.float64)
-    lost = ~np.isfinite(g).all(-1)
+    lost = ~(np.abs(g) < (2.0**16 if params["border"] == "reflection" else np.inf)).all(-1)
     if lost.any():
         settled = np.where(lost[..., None], 0.0, g).astype(inputs["grid"].dtype)
         rest = _grid_open({**inputs, "grid": settled}, params)
-        return gathered(underspecified("a position that is not finite lies nowhere", lost[:, None]), rest)
+        return gathered(
+            underspecified(
+                "a position that is not finite, or mirrored so often that its digits are gone", lost[:, None]
+            ),
+            rest,
+        )
+    if of(x).kind == "s" and params["border"] == "zeros":
+        places = np.ones(x.shape, np.int64)
+        zero = np.asarray(grid_sample.fn(places, inputs["grid"], **params)) == 0
+        return underspecified("the string that stands for a zero outside", zero)
     weightless = _weightless(x, g, params)
     if params["mode"] != "nearest" and params["border"] == "zeros" and of(x).kind == "f":
         return weightless
@@ -211,6 +221,7 @@ def grid_sample(
         return by_place(x, lambda places: grid_sample.fn(places, grid, mode=mode, border=border, align=align))
     whole_numbers = of(x).kind != "f"
     v, g = x if whole_numbers and mode == "nearest" else x.astype(np.float64), grid.astype(np.float64)
+    g = np.where(np.isfinite(g), np.clip(g, -FAR, FAR), g)
     out = np.zeros((x.shape[0], x.shape[1], *grid.shape[1:-1]), v.dtype)
     if x.size and out.size:
         for b in range(x.shape[0]):
@@ -226,14 +237,16 @@ def _draw_grid(d: Draw) -> dict:
     s = tuple(d.extent(1, 5 if k < 4 else 2) for _ in range(k))
     o = tuple(d.extent(1, 3 if k < 4 else 2) for _ in range(k))
     mode = d.pick(MODES if k < 3 else MODES[:2])
-    kind, recipe = d.types["T1"].kind, ""
+    kind, recipe, borders = d.types["T1"].kind, "", list(BORDERS)
     if kind not in "fiu":
         mode, recipe = "nearest", {"b": "bool", "s": "strings"}.get(kind, "small")
+    if kind == "s":  # no text says which string a zero is
+        borders = ["border", "reflection"]
     return {
         "x": T((n, d.extent(1, 3), *s), recipe),
         "grid": T((n, *o, k)),
         "mode": mode,
-        "border": d.pick(BORDERS),
+        "border": d.pick(borders),
         "align": d.bool(),
     }
 
@@ -280,11 +293,22 @@ def _edge(roi: Array, extent: int) -> float:
     return 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
 
 
+def _roi_mixed(inputs: dict[str, Object]) -> str | None:
+    """Of regions of an image with an infinity, a NaN or what leaves the type: samples have weights of 0."""
+    x, at = inputs["x"], None
+    if x.size:
+        at = unordered("inf, NaN or sums beyond the type beside weights of 0", x, (1, 2, 3), keepdims=False)
+    if at is None:
+        return None
+    lost = at.parts[0].at[inputs["batch"].astype(np.int64)]
+    return underspecified(at.parts[0].why, lost.reshape(-1, 1, 1, 1))
+
+
 @semantics(
     error=composed(_roi_bound),
     source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
     data={"x": ("unit", "small", "uniform:-4:4", "wide")},
-    ambiguous=_roi_edge,
+    ambiguous=lambda i, p: gathered(_roi_edge(i, p), _roi_mixed(i)),
 )
 def roi_align(
     x: Float[Array, "n c h w"],
@@ -393,8 +417,31 @@ def _deform_bound(ctx: Context) -> Array:
     return np.broadcast_to((k + 32 * reach + 16) * ctx.acc_u * total.reshape(along), ctx.wide.shape) + 2 * ctx.ulp
 
 
+def _deform_mixed(inputs: dict[str, Object]) -> str | None:
+    """Positions that are not finite, and infinities, NaN or what leaves the type beside taps of weight 0."""
+    why = "a position that is not finite, or inf, NaN and sums beyond the type beside weights of 0"
+    n = inputs["x"].shape[0]
+    open_ = np.zeros(n, bool)
+    size = 1.0
+    for name in ("x", "w", "mask", "b", "offset"):
+        a = inputs.get(name)
+        if a is None or not a.size:
+            continue
+        wide = np.abs(a.astype(np.float64))
+        if name in ("w", "b"):
+            open_ |= not np.isfinite(wide).all()
+        else:
+            open_ |= ~np.isfinite(wide).reshape(n, -1).all(1)
+        if name not in ("offset", "b"):
+            size *= float(np.nan_to_num(wide, posinf=0.0).max())
+    terms = prod(inputs["w"].shape[1:]) + 1
+    open_ |= not size * terms < float_max(of(inputs["x"]))
+    return underspecified(why, open_.reshape(-1, *(1,) * (inputs["x"].ndim - 1)))
+
+
 @semantics(
     error=composed(_deform_bound),
+    ambiguous=lambda i, p: _deform_mixed(i),
     source="ONNX DeformConv-19, -22",
     data={"x": ("unit", "small"), "w": ("unit", "small"), "offset": ("uniform:-2:2", "unit"), "mask": ("prob", "unit")},
 )

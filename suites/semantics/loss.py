@@ -6,8 +6,9 @@ from typing import Any as Object
 
 import numpy as np
 
+from harness.core.dtypes import float_max, of, smallest_normal
 from harness.core.errors import RuleError
-from harness.declare import Choice, Context, Float, Int, Integer, T, accumulates, composed, semantics
+from harness.declare import Choice, Context, Float, Int, Integer, T, accumulates, composed, semantics, underspecified
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
 
@@ -36,10 +37,29 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
         return np.asarray(loss.sum() if mode == "sum" else loss.sum() / per.sum())
 
 
+def _sums_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Weighted losses that overflow on the way to their sum, or whose weights lose digits to underflow or to each
+    other before they divide it."""
+    if params["reduction"] == "none":
+        return None
+    x, w = inputs["x"].astype(np.float64), inputs["weight"]
+    w = np.ones(1) if w is None else np.abs(w.astype(np.float64))
+    n = max(1, inputs["target"].size)
+    with np.errstate(all="ignore"):
+        fine = float(np.abs(x).max(initial=0.0)) * float(w.max(initial=0.0)) * n < float_max(of(inputs["x"]))
+        fine = fine and bool(np.isfinite(x).all())
+    least = float(w[w > 0].min(initial=1.0))
+    signs = inputs["weight"] is not None and bool((inputs["weight"].astype(np.float64) < 0).any())
+    if fine and least * 2.0**-24 > smallest_normal(of(inputs["x"])) and not (signs and params["reduction"] == "mean"):
+        return None
+    return underspecified("weighted losses beyond the type, or a quotient of weights that cancel or vanish", np.True_)
+
+
 @semantics(
     error=accumulates(lambda ctx: np.size(ctx.inputs["target"]) + 2.0),
     source="ONNX NegativeLogLikelihoodLoss-12..22",
     data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
+    ambiguous=lambda i, p: _sums_mixed(i, p),
 )
 def nll_loss(
     x: Float[Array, "n c *s"],

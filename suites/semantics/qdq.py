@@ -310,8 +310,8 @@ def _any_order(inputs: dict[str, Object], of_steps: Callable[[Scaling], Array], 
 
 
 def _product_steps(ctx: Context) -> Array:
-    i = {k: np.asarray(v) for k, v in ctx.inputs.items()}
-    return _scaled_product(**{k: i[k] for k in _FACTORS})
+    i: dict[str, Object] = {k: np.asarray(ctx.inputs[k]) for k in _FACTORS}
+    return _scaled_product(**i)
 
 
 _FACTORS = ("x", "x_scale", "x_zero", "y", "y_scale", "y_zero", "out_scale")
@@ -374,7 +374,7 @@ def _rows(v: Array) -> Array:
 
 
 def _product_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    i = {k: inputs[k] for k in _FACTORS}
+    i: dict[str, Object] = {k: inputs[k] for k in _FACTORS}
     scales = [i[k] for k in ("x_scale", "y_scale", "out_scale")]
     return _any_order(inputs, lambda how: _scaled_product(**i, how=how), scales)
 

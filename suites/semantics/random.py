@@ -19,8 +19,9 @@ def _generator(seed: Anything) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(abs(int(seed)) if seed is not None else 0))
 
 
-def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
-    if any(n < 1 for n in shape):
+def _positive(shape: tuple[int, ...], empty: bool = False) -> tuple[int, ...]:
+    """empty: may there be no element?"""
+    if any(n < (0 if empty else 1) for n in shape):
         raise RuleError("extents-positive", f"shape {list(shape)}")
     return tuple(shape)
 
@@ -29,19 +30,32 @@ def _positive(shape: tuple[int, ...]) -> tuple[int, ...]:
     error=statistical("uniform", low="low", high="high"), source="MIL random_uniform iOS15; ONNX RandomUniform-1"
 )
 def uniform(
-    *, shape: Ints, low: Real = 0.0, high: Real = 1.0, seed: Integer | None = None, dtype: ElementType | None = None
+    *,
+    shape: Ints,
+    low: Real = 0.0,
+    high: Real = 1.0,
+    seed: Integer | None = None,
+    dtype: ElementType | None = None,
+    empty: Flag = False,
 ) -> Array:
-    """Independent values uniform in [low, high); low == high gives low.  Raises RuleError "extents-positive"."""
-    u = _generator(seed).random(_positive(shape))
+    """Independent values uniform in [low, high); low == high gives low.  empty: may extents be 0?  Raises RuleError
+    "extents-positive"."""
+    u = _generator(seed).random(_positive(shape, bool(empty)))
     return low + (high - low) * u
 
 
 @semantics(error=statistical("normal", mean="mean", std="std"), source="MIL random_normal iOS15; ONNX RandomNormal-1")
 def normal(
-    *, shape: Ints, mean: Real = 0.0, std: Real = 1.0, seed: Integer | None = None, dtype: ElementType | None = None
+    *,
+    shape: Ints,
+    mean: Real = 0.0,
+    std: Real = 1.0,
+    seed: Integer | None = None,
+    dtype: ElementType | None = None,
+    empty: Flag = False,
 ) -> Array:
-    """Independent values of the normal distribution.  Raises RuleError "extents-positive"."""
-    return mean + std * _generator(seed).standard_normal(_positive(shape))
+    """Independent values of the normal distribution.  empty: may extents be 0?  Raises RuleError "extents-positive"."""
+    return mean + std * _generator(seed).standard_normal(_positive(shape, bool(empty)))
 
 
 @semantics(error=statistical("bernoulli", p="p"), source="MIL random_bernoulli iOS15")

@@ -20,8 +20,10 @@ from harness.declare import (
     bounded,
     semantics,
     summed,
+    underspecified,
 )
 from harness.generate.draw import Draw
+from suites.semantics.bounds import unordered
 
 Array = np.ndarray
 
@@ -70,8 +72,14 @@ def _terms(ctx: Context) -> Array:
     return np.asarray(np.abs(x).sum(axis=(ctx.params["axis"] % x.ndim, -1), keepdims=True))
 
 
+_MIXED = "inf, NaN or a sum beyond the type: the text states no order of the terms of a transform"
+
+
 @semantics(
-    error=summed(_terms_bound, _terms), source="ONNX DFT-17, -20", data=("unit", "small", "uniform:-4:4", "wide")
+    error=summed(_terms_bound, _terms),
+    source="ONNX DFT-17, -20",
+    data=("unit", "small", "uniform:-4:4", "wide"),
+    ambiguous=lambda i, p: unordered(_MIXED, i["x"], (p["axis"] % i["x"].ndim, i["x"].ndim - 1)),
 )
 def dft(
     x: Float[Array, "*d k"],
@@ -159,8 +167,19 @@ def _frame(signal: int, window: Object, length: Object) -> int:
     return int(length) if length is not None else window.shape[0] if window is not None else signal
 
 
+def _frames_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    x, window = inputs["x"], inputs["window"]
+    wide = x if window is None else (np.abs(x.astype(np.float64)) * np.abs(window.astype(np.float64)).max(initial=0.0))
+    with np.errstate(all="ignore"):
+        at = unordered(_MIXED, np.asarray(wide).astype(x.dtype), (1, 2))
+    return None if at is None else underspecified(_MIXED, at.parts[0].at[..., None])
+
+
 @semantics(
-    error=summed(_frames_bound, _frame_sums), source="ONNX STFT-17", data=("unit", "small", "uniform:-4:4", "wide")
+    error=summed(_frames_bound, _frame_sums),
+    source="ONNX STFT-17",
+    data=("unit", "small", "uniform:-4:4", "wide"),
+    ambiguous=_frames_mixed,
 )
 def stft(
     x: Float[Array, "b n k"],

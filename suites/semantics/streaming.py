@@ -7,6 +7,7 @@ from typing import Any as Object
 
 import numpy as np
 
+from harness.core.dtypes import of
 from harness.core.errors import RuleError
 from harness.declare import (
     Choice,
@@ -21,6 +22,7 @@ from harness.declare import (
     composed,
     semantics,
     summed,
+    underspecified,
 )
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
@@ -266,10 +268,26 @@ def _linear_bound(which: int) -> Object:
     return composed(bound)
 
 
+_FAR = 1e4  # so far no product of the recurrence leaves f32, nor f16 unless the result does
+
+
+def _recurrence_mixed(inputs: dict[str, Object]) -> str | None:
+    """A state of 0 times an infinite gate, infinities and NaN: in which order the factors meet, no text states."""
+    for name, a in inputs.items():
+        if a is not None and a.size:
+            far = 10.0 if name == "decay" else _FAR if of(a).bits >= 32 or of(a).name == "bf16" else 64.0
+            wide = a.astype(np.float64)
+            if not bool((np.abs(wide) < far).all()):
+                why = f"{name} is not finite, or so large that the order of the factors of a state shows"
+                return underspecified(why, np.True_)
+    return None
+
+
 @semantics(
     error=(_linear_bound(0), _linear_bound(1)),
     source="ONNX LinearAttention-27",
     data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)},
+    ambiguous=lambda i, p: _recurrence_mixed(i),
 )
 def linear_attention(
     q: Float[Array, "b t d"],

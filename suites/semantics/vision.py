@@ -10,6 +10,7 @@ from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
 from harness.declare import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, underspecified
 from harness.generate.draw import Draw
+from suites.semantics.bounds import unordered
 from suites.semantics.movement.common import prod
 from suites.semantics.window import geometry
 
@@ -33,6 +34,7 @@ Array = np.ndarray
     ),
     source="ONNX AffineGrid-20",
     data=("unit", "small"),
+    ambiguous=lambda i, p: _maps_mixed(i["theta"]),
 )
 def affine_grid(theta: Float[Array, "n k m"], *, size: Ints, align: Flag = False) -> Array:
     """theta applied to evenly spaced positions in [-1, 1]: [n, *size[2:], k].
@@ -267,3 +269,9 @@ def _unpool_indices(d: Draw) -> dict:
     out = _draw_unpool(d)
     shape = out["x"].shape
     return {**out, "index": T((*shape[:-1], shape[-1] + 1), "ints:0:1")}
+
+
+def _maps_mixed(theta: Array) -> str | None:
+    """Of a map with an infinity or a NaN: the coordinates that it is multiplied with may be 0, or next to it."""
+    at = unordered("inf, NaN or a sum beyond the type in an affine map", theta, (1, 2), keepdims=False)
+    return None if at is None else underspecified(at.parts[0].why, at.parts[0].at.reshape(-1, *(1,) * theta.shape[2]))

@@ -11,6 +11,7 @@ from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded
 from suites.onnx import op
 from suites.semantics import linear as s
+from suites.semantics.bounds import unordered
 
 op("MatMul", s.matmul, x="A", y="B")
 
@@ -74,6 +75,12 @@ def _det(c: Call) -> np.ndarray:
         return np.asarray(np.linalg.det(x))
 
 
+def _det_open(c: Call) -> str | None:
+    why = "inf, NaN or a product beyond the type: the text states no way to the determinant"
+    x = c.inputs["X"]
+    return unordered(why, x, (x.ndim - 2, x.ndim - 1), power=x.shape[-1], keepdims=False)
+
+
 def _draw_det(d: Draw) -> dict:
     n = d.int(1, 5)
     return {"X": T((*d.shape(0, 2), n, n), "unit")}
@@ -84,4 +91,5 @@ op(
     Evaluation(_det, bounded(_det_bound, "4 n^2 2^n u prod of row norms + ulp"), "ONNX Det-11, -22"),
     Spelling(out_dtype=lambda c, i: of(c.inputs["X"])),
     Sampling(_draw_det),
+    Checks(ambiguous=_det_open),
 )

@@ -366,11 +366,13 @@ def _draw_constant(d: Draw) -> dict:
         return {how: a}
     one = {
         "value_float": lambda: d.int(-16, 16) / 4,
-        "value_int": lambda: d.int(-9, 9),
+        "value_int": lambda: d.int(-9, 9) if d.int(0, 5) else d.pick((0, 1, -(2**31), 2**31 - 1, 2**63 - 1)),
         "value_string": lambda: d.pick(("", "x", "é")),
     }
     if how in one:
         return {how: one[how]()}
+    if d.chance(8):
+        return {how: [one[how[:-1]]()] * d.pick((0, 2, 3))}
     return {how: [one[how[:-1]]() for _ in range(d.int(1, 4))]}
 
 

@@ -54,8 +54,14 @@ def _draw(d: Draw) -> dict:
     return out
 
 
+_MAY_BE_EMPTY = {"empty": True}  # no extent is said to be positive
 _SHAPE = Fn(lambda c: tuple(c.inputs["input"].shape))
-op("RandomUniform", s.uniform, Spelling(dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)), Sampling(_draw))
+op(
+    "RandomUniform",
+    s.uniform,
+    Spelling(dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)),
+    Sampling(_draw),
+)
 op(
     "RandomNormal",
     s.normal,

@@ -106,8 +106,19 @@ def _reach(mode: str, n: int) -> int:
 @pad.draw
 def _draw_pad(d: Draw) -> dict:
     mode = d.pick(options(d, "mode"))
-    shape = d.shape(1, lo=0 if mode == "constant" else 1)
-    axes = fixed(d, "axes", lambda: None if d.bool() else signed(d, d.subset(range(len(shape)), 1), len(shape)))
+    scalar = d.empty and d.min_rank == 0 and d.max_rank > 5 and d.chance(16)  # where the op set bounds no rank
+    shape = () if scalar else d.shape(1, lo=0 if mode == "constant" else 1)
+    axes = fixed(
+        d,
+        "axes",
+        lambda: (
+            (None if d.bool() else ())
+            if scalar
+            else None
+            if d.bool()
+            else signed(d, d.subset(range(len(shape)), 1), len(shape))
+        ),
+    )
     if "axes" not in d.fixed and "axes" not in d.version.param_codecs:
         axes = None
     at = range(len(shape)) if axes is None else [a % len(shape) for a in axes]

@@ -204,7 +204,7 @@ def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
     if mode == "cubic":
         out["cubic_a"] = param(d, "cubic_a", lambda: d.pick((-0.75, -0.5, -1.0)))
     if mode == "cubic" or (idle and d.chance(6)):
-        out["exclude_outside"] = param(d, "exclude_outside", d.bool)
+        out["exclude_outside"] = param(d, "exclude_outside", lambda: mode != "nearest" and d.bool())
     if mode != "nearest" or (idle and d.chance(4)):
         out["antialias"] = param(d, "antialias", lambda: d.chance(3))
 
