@@ -22,14 +22,16 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "Resize": ("scales", "roi", "mode", "exclude_outside", "antialias", "coordinate_transformation_mode"),
     "Upsample": ("scales", "width_scale", "height_scale"),
     # "in case 'indices' is of non-integer type, the values will be casted to int64 before use"
-    "OneHot": ("depth", "values"),
+    "OneHot": ("indices", "depth", "values"),
     # "Scale and zero point must have same shape"; 0 for float8
-    "QuantizeLinear": ("y_zero_point",),
-    "DequantizeLinear": ("x_zero_point",),
-    "QLinearMatMul": ("a_zero_point", "b_zero_point", "y_zero_point"),
+    "QuantizeLinear": ("rank:y_scale", "y_zero_point"),
+    "DequantizeLinear": ("rank:x_scale", "x_zero_point"),
+    "QLinearMatMul": ("rank:y_scale", "a_zero_point", "b_zero_point", "y_zero_point"),
     # "the update count of X. It should be a scalar"
-    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("rank:R", "T")),
-    "QLinearConv": (*("x_zero_point", "y_zero_point", "auto_pad", "pads"),),
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T")),
+    "QLinearConv": (
+        *("x_zero_point", "y_zero_point", "auto_pad", "pads", "rank:x_scale", "rank:w_scale", "rank:y_scale"),
+    ),
     # "auto_pad ... pads attribute cannot be used simultaneously with auto_pad attribute"
     **dict.fromkeys(
         ("Conv", "ConvInteger", "ConvTranspose", "Caffe2ConvTranspose"),
@@ -56,7 +58,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # algorithms that the text leaves free, of terms so far apart that one of them takes the digits of the others
     "DFT": ("data:input",),
     "Det": ("data:X",),
-    "LayerNormalization": ("data:X",),
+    **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
     # corners in their order
     "RoiAlign": ("data:rois",),
     # "If Slope is of size 1, the value is shared", else one a channel

@@ -87,8 +87,10 @@ def _quotient(x: Array, scale: Array, precision: DType) -> Array:
 
 
 def _precision(scale: Array, stated: DType | None) -> DType:
-    """The type of the division: the stated one, or that of the scale; a float8e8m0 holds no quotient."""
-    return stated or (of(scale) if of(scale).bits >= 16 else F32)
+    """The type of the division: the stated one, or that of the scale; a float8e8m0 holds no quotient, nor does an
+    integer: "For (x / y_scale), it rounds to the nearest even"."""
+    own = F64 if of(scale).kind in "iu" else of(scale) if of(scale).bits >= 16 else F32
+    return stated or own
 
 
 def _q_steps(ctx: Context) -> Array:
@@ -138,7 +140,7 @@ def _divided_in_f32(inputs: dict[str, Object], params: dict[str, Object], out: D
 )
 def quantize(
     x: Num[Array, "*d"],
-    scale: Float[Array, "*s"],
+    scale: Num[Array, "*s"],
     zero: Any[Array, "*z"] | None = None,
     *,
     axis: Integer = 1,
@@ -335,6 +337,9 @@ def _scaled_product(
             raise RuleError("scale-per-row", f"scale {list(scale.shape)}, zero point {list(zero.shape)}")
     for scale, m in ((x_scale, x), (y_scale, y)):  # "2D: a vector; N-D [D1, D2, M, K]: [D1, D2, M, 1]"
         if scale.shape not in ((), (1,)) and scale.ndim != (1 if m.ndim <= 2 and scale.ndim == 1 else m.ndim):
+            raise RuleError("scale-per-row", f"scale {list(scale.shape)} for {list(m.shape)}")
+    for scale, m, alike in ((x_scale, x, -1), (y_scale, y, -2)):
+        if scale.ndim > 1 and scale.shape != tuple(1 if i == m.ndim + alike else n for i, n in enumerate(m.shape)):
             raise RuleError("scale-per-row", f"scale {list(scale.shape)} for {list(m.shape)}")
     rows = x[None] if x.ndim == 1 else x
     columns = y[:, None] if y.ndim == 1 else y

@@ -27,6 +27,8 @@ def _scales(d: Draw, shape: tuple[int, ...], dtype: DType | None = None, fine: b
     n = int(np.prod(shape))
     powers = fine or (dtype is not None and dtype.name == "f8e8m0")
     low, high = (-14, -7) if fine else (-5, 2)
+    if dtype is not None and dtype.kind == "i":
+        return T(shape, values=[d.int(1, 40) for _ in range(n)], dtype=dtype)
     values = [2.0 ** d.int(low, high) if powers or d.bool() else d.int(1, 40) / 64 for _ in range(n)]
     return T(shape, values=values, dtype=dtype)
 
