@@ -417,6 +417,7 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     error=composed(_group_bound),
     source="ONNX GroupNormalization-18, -21",
     draw=_draw_group,
+    data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def group_norm(
     x: Float[Array, "n c *s"],
