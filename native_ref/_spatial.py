@@ -108,35 +108,40 @@ def pool(
         room = [s[i] + pd[i] + pd[n + i] + extra[i] - di[i] * (kernel[i] - 1) - 1 for i in range(n)]
         sizes = [max(0, r // t + 1) for r, t in zip(room, st)]
     a = n - MOST + 1  # leading axes, whose cells become one axis
-    last = (*st[a:],), (*di[a:],), (*pd[a:n], *pd[n + a :])
-    found = []
+    first: list[Array] = []
+    second: list[Array] = []
     for place in product(*(range(max(e, 1)) for e in sizes[:a])):
         seen = [[o * st[i] - pd[i] + t * di[i] for t in range(kernel[i])] for i, o in enumerate(place)]
         inside = [[at for at in ats if 0 <= at < s[i]] for i, ats in enumerate(seen)]
         padded = prod(sum(-pd[i] <= at < s[i] + pd[n + i] for at in ats) for i, ats in enumerate(seen))
-        cells = x[(slice(None), slice(None), *np.ix_(*(np.array(v, np.int64) for v in inside)))]
+        cells = x
+        for i, at in enumerate(inside):
+            cells = np.take(cells, np.array(at, np.int64), axis=2 + i)
         count = prod(map(len, inside))
         row = _native.pool(
             code,
             np.ascontiguousarray(cells.reshape(*x.shape[:2], count, *s[a:])),
             (max(padded, 1), *kernel[a:]),
-            (1, *last[0]),
-            (1, *last[1]),
-            (0, *last[2][: n - a], padded - count, *last[2][n - a :]),
+            (1, *st[a:]),
+            (1, *di[a:]),
+            (0, *pd[a:n], padded - count, *pd[n + a :]),
             None,
             (1, *sizes[a:]),
             p,
             positions,
             out,
         )
-        values, where = row if positions else (row, None)
-        found.append((values[:, :, 0], None if where is None else _placed(where[:, :, 0], inside, s)))
+        first.append((row[0] if positions else row)[:, :, 0])
+        if positions:
+            second.append(_placed(row[1][:, :, 0], inside, s))
     most = [max(e, 1) for e in sizes[:a]]
-    joined = [np.stack([f[j] for f in found], 2) for j in range(2 if positions else 1)]
-    laid = [
-        y.reshape(*y.shape[:2], *most, *y.shape[3:])[(slice(None), slice(None), *map(slice, sizes[:a]))] for y in joined
-    ]
-    return tuple(laid) if positions else laid[0]
+    kept = (slice(None), slice(None), *map(slice, sizes[:a]))
+
+    def laid(lines: list[Array]) -> Array:
+        y = np.stack(lines, 2)
+        return y.reshape(*y.shape[:2], *most, *y.shape[3:])[kept]
+
+    return (laid(first), laid(second)) if positions else laid(first)
 
 
 def _placed(where: Array, inside: list[list[int]], s: Sequence[int]) -> Array:
