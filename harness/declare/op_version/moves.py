@@ -298,7 +298,7 @@ def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
             return _same_of_several(d, inst, several)
     keeps = frozenset(version.dialect.keeps(version))
     drawn = {slot: a for slot, k, a in plain(inst) if k is None and (a.values is None or a.dtype.kind == "f")}
-    drawn = {slot: a for slot, a in drawn.items() if keeps.isdisjoint((slot, f"data:{slot}", "data:*"))}
+    drawn = {slot: a for slot, a in drawn.items() if keeps.isdisjoint((slot, f"rank:{slot}", f"data:{slot}", "data:*"))}
     pairs = [(a, b) for a, b in version.alike if a in drawn and b in drawn and _one_kind(drawn[a], drawn[b])]
     if not pairs or "shapes" in keeps:
         return None
