@@ -36,14 +36,21 @@ def data(f: Facts) -> list[str]:
     for o in f.operands:
         if o.name in f.states:
             continue
-        words = dict.fromkeys(w for d in o.dtypes for w in _words(d))
-        out += [f"data:{w}:{o.name}" for w in words]
+        out += [f"data:{w}:{o.name}" for w in _words_of(o)]
     return out + [f"data:lowest:{a.name},-1:{b.name}" for a, b in _integers(f)]
+
+
+_OF_SEVERAL = {"repeated", "cancelling", "mixed"}  # words about two elements: a scalar has one
+
+
+def _words_of(o: Operand) -> list[str]:
+    words = dict.fromkeys(w for d in o.dtypes for w in _words(d))
+    return [w for w in words if o.high or w not in _OF_SEVERAL]
 
 
 @cache
 def _goals_of(o: Operand) -> frozenset[str]:
-    return frozenset(f"data:{w}:{o.name}" for d in o.dtypes for w in _words(d))
+    return frozenset(f"data:{w}:{o.name}" for w in _words_of(o))
 
 
 def _words(d: DType) -> tuple[str, ...]:

@@ -176,7 +176,7 @@ class Facts:
             if isinstance(stated, str):
                 tokens = dims.parse(stated)
             elif isinstance(stated, Pattern):
-                low, high = stated.ranks
+                (low, high), tokens = stated.ranks, None
             if tokens is not None:
                 low = sum(not t.many for t in tokens)
                 high = MOST_RANK if any(t.many for t in tokens) else low

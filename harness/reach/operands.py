@@ -15,6 +15,7 @@ _ALL_SUBSETS = 6  # optional operands; above that each pair
 _ALL_OUTPUTS = 4
 _ALL_TYPES = 64  # combinations of element types; above that each pair
 _FAR_SCALES = 100.0
+_SINGLE = {"axis", "flag", "choice", "int", "real", "dtype"}  # parameters that are one value
 
 
 def dtypes(f: Facts) -> list[str]:
@@ -86,15 +87,16 @@ def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
 
 
 def givings(f: Facts) -> list[str]:
-    """Each operand as run-time input, as constant beside one at run time, as constant without elements; the same tensor
-    given twice.  What an op keeps from call to call is none of these."""
+    """Each operand as run-time input, as constant beside one at run time, as constant without elements unless it holds
+    one number; the same tensor given twice.  What an op keeps from call to call is none of these."""
     out = []
+    single = {o.name for o in f.operands if not o.high} | {p.name for p in f.parameters if p.kind in _SINGLE}
     alone = sum(1 for s in f.inputs if s.container is None) == 1
     for s in f.inputs:
         if s.container is None and s.name not in f.states:
             out += [] if s.const else [f"run-time:{s.name}"]
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
-            out += [f"constant-empty:{s.name}"]
+            out += [] if s.name in single else [f"constant-empty:{s.name}"]
     for a, b in combinations(f.operands, 2):
         alike = a.slot.type == b.slot.type and max(a.low, b.low) <= min(a.high, b.high)
         if alike and not {a.name, b.name} & f.states and not a.slot.variadic and not b.slot.variadic:
@@ -182,7 +184,8 @@ def rules(f: Facts) -> list[str]:
                 if not any(n.startswith(f"{name}:") for n in names):
                     names[name] = None
     unsayable = v.dialect.unsayable_rules(v)  # which no model can break, or no text states
-    return [f"rule:{name}" for name in names if not name.startswith(unsayable)]
+    never = {rule for rule, own in v.entry.checks.breaks.items() if own is None}
+    return [f"rule:{name}" for name in names if not name.startswith(unsayable) and name not in never]
 
 
 def labels(f: Facts) -> list[str]:

@@ -154,9 +154,15 @@ def _words_of(v: list[Any], rank: int | None) -> Iterator[str]:
 def relations(f: Facts) -> list[str]:
     """Each integer at 0 and 1, below, at and above an extent, far beyond it, negative, at the ends of i32; each two
     integers, and each two lists at one position, in either order and equal."""
-    words = _RELATIONS if f.operands else tuple(w for w in _RELATIONS if w not in _OF_EXTENTS)
-    out = [f"relation:{p.name}={w}" for p in _whole(f) for w in words if w != "INT_MAX" or p.name not in f.sizes]
+    words = {p.name: tuple(w for w in _RELATIONS if w not in _OF_EXTENTS or _beside(f, p)) for p in _whole(f)}
+    out = [f"relation:{n}={w}" for n, ws in words.items() for w in ws if w != "INT_MAX" or n not in f.sizes]
     return out + [f"relation:{p.name}{c}{q.name}" for p, q in _compared(f) for c in "<=>"]
+
+
+def _beside(f: Facts, p: Parameter) -> bool:
+    """Has the operand that a parameter speaks of, else the first one, extents?  A scalar has none."""
+    o = next((o for o in f.operands if o.name == p.of), f.operands[0] if f.operands else None)
+    return o is not None and o.high > 0
 
 
 def _whole(f: Facts) -> list[Parameter]:

@@ -272,3 +272,18 @@ def test_a_default_in_a_narrower_type_is_the_default() -> None:
     default = v.schema.attrs["epsilon"].default
     inst.attrs["epsilon"] = float(np.float16(default))
     assert "attr:epsilon=default" in goals.met(fill(v, inst))
+
+
+@pytest.mark.parametrize(
+    ("key", "goals"),
+    [
+        ("tflite/FILL/1", ["data:repeated:input", "data:mixed:input", "constant-empty:input", "relation:dims=extent"]),
+        ("tflite/SPLIT/1", ["constant-empty:split_dim"]),
+        ("tflite/SPARSE_TO_DENSE/1", ["rank:sparse_values=2"]),
+        ("onnx/Compress/9", ["rule:one-axis"]),
+    ],
+)
+def test_what_one_number_and_a_stated_rank_cannot_show_is_no_goal(key: str, goals: list[str]) -> None:
+    ids = goals_of(registry.dialect(key.partition("/")[0]).versions[key]).ids
+    assert not {*goals} & {*ids}
+    assert any(g.startswith(("data:0:", "constant-empty:", "rank:")) for g in ids)
