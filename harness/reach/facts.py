@@ -152,7 +152,8 @@ class Facts:
                 taken = s.name in tensors or s.name in out or s.container is not None or s.variadic
                 taken = taken or s.name in self.states
                 if not taken and all(d.kind in "iu" for d in self.schema.dtypes(s.element)):
-                    out[s.name] = Parameter(s.name, _kind_of_name(s.name, False), None)
+                    single = self.version.entry.checks.stated.get(s.name) == ""
+                    out[s.name] = Parameter(s.name, _kind_of_name(s.name, single), None)
         return out
 
     @cached_property

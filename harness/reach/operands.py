@@ -15,6 +15,7 @@ _ALL_SUBSETS = 6  # optional operands; above that each pair
 _ALL_OUTPUTS = 4
 _ALL_TYPES = 64  # combinations of element types; above that each pair
 _FAR_SCALES = 100.0
+_HANDLE = "resource"  # of a table or a variable, which another operator makes
 _SINGLE = {"axis", "flag", "choice", "int", "real", "dtype"}  # parameters that are one value
 
 
@@ -93,7 +94,7 @@ def givings(f: Facts) -> list[str]:
     single = {o.name for o in f.operands if not o.high} | {p.name for p in f.parameters if p.kind in _SINGLE}
     alone = sum(1 for s in f.inputs if s.container is None) == 1
     for s in f.inputs:
-        if s.container is None and s.name not in f.states:
+        if s.container is None and s.name not in f.states and s.element != _HANDLE:
             out += [] if s.const else [f"run-time:{s.name}"]
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
             out += [] if s.name in single else [f"constant-empty:{s.name}"]

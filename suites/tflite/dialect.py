@@ -131,8 +131,8 @@ class TfLite(Dialect):
         later = version.schema.extra["later"]
         if any(f.startswith("rank5") for f in later):
             return 4
-        if version.op == "TRANSPOSE" and "rank7" not in later:
-            return 7
+        if version.op == "TRANSPOSE":
+            return 7 if "rank7" not in later else 5 if "rank6" in later else 6
         return min(5 if "rank6" in later else self.max_rank, _RANKS.get(version.op, self.max_rank))
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
@@ -212,7 +212,7 @@ class Session:
 # Options that some forms of an operator do not look at: domains and value.
 _UNREAD: dict[str, tuple[tuple[str, ...], Any]] = {
     "asymmetric_quantize_inputs": (("", "quantised"), True),
-    "pot_scale_int16": (("",), False),
+    "pot_scale_int16": (("", "quantised"), False),
     "quantized_bias_type": (("", "hybrid"), "i64"),
 }
 

@@ -49,6 +49,8 @@ def share(version: OpVersion, d: Draw, inst: Instance) -> None:
         if outs[i] is None:
             t = _bound(version, slot, inst)
             outs[i] = {"dtype": t.name, "quant": quant} if slot.type == main else {"dtype": t.name}
+        elif slot.type == main and "quant" not in outs[i]:
+            outs[i] = {**outs[i], "quant": quant}
 
 
 def misquantised(a: Arg) -> str | None:

@@ -151,10 +151,10 @@ class Sampler(Resolved):
             inst.args.update({s: replace(given) for s in slots})
 
     def _exchangeable(self, x: Any, y: Any, a: str, b: str) -> bool:
-        if type(x) is not Arg or type(y) is not Arg or x.values is not None or y.values is not None:
+        if type(x) is not Arg or type(y) is not Arg or x.values != y.values:
             return False
         alike = x.dtype is y.dtype and x.shape == y.shape and x.kind == y.kind == "tensor" and x.quant == y.quant
-        if not alike or x.recipe == y.recipe:
+        if not alike or x.recipe == y.recipe or x.values is not None:
             return alike
         return all(z.recipe in self._recipes_of(s, z.dtype) for z in (x, y) for s in (a, b))
 

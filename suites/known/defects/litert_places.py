@@ -451,3 +451,13 @@ def slices_of_whole_bytes(g: Given) -> Outputs:
     flat[: written.size] = written
     free = np.where(np.arange(due.size) < written.size, 0.0, np.inf)
     return [Near(flat.reshape(due.shape).astype(due.dtype), free.reshape(due.shape))]
+
+
+def range_of_the_wrapped_distance(g: Given) -> Outputs:
+    """RANGE of integers: the distance of start and limit wraps in their type; as many elements as follow from that."""
+    start, limit, delta = (int(g[n].ravel()[0]) for n in ("start", "limit", "delta"))
+    dt = g["start"].dtype
+    bits = 8 * dt.itemsize
+    distance = (limit - start + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    count = (abs(distance) + abs(delta) - 1) // abs(delta)
+    return [np.array([start + k * delta for k in range(count)], dt)] if count <= len(g.expected[0].value) else None

@@ -137,20 +137,28 @@ def _elements_outside(d: Draw) -> dict:
 
 
 @semantics(error=copied(), source="ONNX GatherND-11, -12; MIL gather_nd iOS15-17; TFLite GATHER_ND")
-def gather_nd(x: Any[Array, "*d"], indices: Int[Array, "*e"], *, batch_dims: Integer = 0, signed: Flag = True) -> Array:
+def gather_nd(
+    x: Any[Array, "*d"], indices: Int[Array, "*e"], *, batch_dims: Integer = 0, signed: Flag = True, least: Integer = 1
+) -> Array:
     """Slices of ``x`` named by the index tuples in the last axis of ``indices``.
 
-    Result: indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:].
+    Result: indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:].  least: fewest indices of a tuple; a tuple of
+    none names all that is left.
     Raises RuleError "tuple-within-rank", "batch-agrees", "index-in-range".
     """
     b = batch_dims
     if not 0 <= b < min(x.ndim, indices.ndim):
         raise RuleError("batch-agrees", f"batch_dims {b} for ranks {x.ndim} and {indices.ndim}")
     k = indices.shape[-1]
-    if not 1 <= k <= x.ndim - b:
+    if not least <= k <= x.ndim - b:
         raise RuleError("tuple-within-rank", f"tuples of {k} into rank {x.ndim - b}")
     if x.shape[:b] != indices.shape[:b]:
         raise RuleError("batch-agrees", f"{list(x.shape[:b])} against {list(indices.shape[:b])}")
+    if k == 0:
+        whole = np.broadcast_to(
+            x.reshape(*x.shape[:b], *(1,) * (indices.ndim - 1 - b), *x.shape[b:]), (*indices.shape[:-1], *x.shape[b:])
+        )
+        return np.array(whole)
     if x.dtype != object:
         with in_extent():
             return native.gather_nd(x, indices, b, signed)

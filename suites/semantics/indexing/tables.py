@@ -26,6 +26,7 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import Context, gamma
 from suites.semantics.indexing.common import resolve
+from suites.semantics.movement.common import INT32_MAX, INT32_MIN
 
 
 @semantics(error=exact(), source="TFLite EMBEDDING_LOOKUP")
@@ -36,8 +37,12 @@ def embedding_lookup(table: Any[Array, "r *d"], indices: Int[Array, "n"]) -> Any
 
 @embedding_lookup.draw
 def _draw_embedding(d: Draw) -> dict:
-    shape = d.shape(2, 4, lo=1)
-    return {"table": T(shape), "indices": T((d.dim(1),), f"index:{shape[0]}")}
+    if d.chance(24):  # rows as many as any, without elements
+        return {"table": T((INT32_MAX, 0)), "indices": T((d.int(1, 4),), f"index:{INT32_MAX}")}
+    rows = d.dim(0)
+    shape = (rows, *d.part(1, 3))
+    count = 0 if not rows else d.pick((257, 300)) if d.chance(32) else d.dim(0)
+    return {"table": T(shape), "indices": T((count,), f"index:{rows}" if count else "small")}
 
 
 @semantics(error=exact(), source="TFLite DYNAMIC_UPDATE_SLICE; XLA DynamicUpdateSlice")
@@ -58,10 +63,19 @@ def dynamic_update_slice(x: Any[Array, "*d"], update: Any[Array, "*e"], *, start
 
 @dynamic_update_slice.draw
 def _draw_update(d: Draw) -> dict:
-    shape = d.shape(1, 5)
+    shape = d.shape(0)
     update = tuple(d.int(min(1, n), n) for n in shape)
     start = tuple(d.pick((d.int(0, n - u), 0, n - u, -2, n + 1)) for n, u in zip(shape, update))
+    if start and d.chance(12):
+        i = d.int(0, len(start) - 1)
+        start = (*start[:i], d.pick((INT32_MAX, INT32_MIN)), *start[i + 1 :])
     return {"x": T(shape), "update": T(update), "start": start}
+
+
+@dynamic_update_slice.breaks("start-per-axis")
+def _update_starts(d: Draw) -> dict:
+    shape = d.shape(1, 4, lo=1)
+    return {"x": T(shape), "update": T(shape), "start": (0,) * (len(shape) + d.pick((-1, 1)))}
 
 
 @dynamic_update_slice.breaks("update-fits")
@@ -212,13 +226,37 @@ def sparse_to_dense(
     indices: a scalar, a vector, or one tuple a row; they rise and do not repeat.
     """
     out = np.full(tuple(shape), default.reshape(()), values.dtype)
+    if indices.ndim and not len(indices):
+        return out
     at = indices.reshape(1, 1) if indices.ndim == 0 else indices.reshape(-1, 1) if indices.ndim == 1 else indices
     out[tuple(np.asarray(v) for v in at.astype(np.int64).T)] = values if values.ndim == 0 else values.reshape(-1)
     return out
 
 
+def _rare_sparse(d: Draw) -> dict:
+    """Nothing is set, or many elements; of a scalar, of a result as long as any."""
+    n, scalar = 0, d.bool()
+    how = d.int(0, 3)
+    if how == 0:
+        n = d.int(0, 1)
+        shape, at, values = (), (n, 0), []
+    elif how == 1:
+        shape = d.pick(((INT32_MAX, 0), (0, INT32_MAX)))
+        at, values = (0, 2), []
+    elif how == 2:
+        n = d.pick((16, 130, 260, 2100))
+        shape, at, values = (3000,), (n,) if d.bool() else (n, 1), [k + k // 3 for k in range(n)]
+    else:
+        shape = d.part(1, 3, 1)
+        at, values = (0,) if len(shape) == 1 and d.bool() else (0, len(shape)), []
+    given = () if scalar else (n,)
+    return {"indices": T(at, values=values), "values": T(given), "default": T(()), "shape": shape}
+
+
 @sparse_to_dense.draw
 def _draw_sparse(d: Draw) -> dict:
+    if d.chance(16):
+        return _rare_sparse(d)
     form = d.int(0, 2)
     shape = d.part(1, 4, 1) if form == 2 else (d.dim(1),)
     total = int(np.prod(shape))

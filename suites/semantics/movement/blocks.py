@@ -142,6 +142,12 @@ def _draw_space_to_batch(d: Draw) -> dict:
     return {"x": T((_small(d), *space, *rest)), "block": block, "pads": tuple(pads)}
 
 
+@space_to_batch.breaks("pads-per-axis")
+def _batch_pads_count(d: Draw) -> dict:
+    values = _draw_space_to_batch(d)
+    return {**values, "pads": (*values["pads"], 0, 0)}
+
+
 @space_to_batch.breaks("block-divides-space")
 def _batch_misfit(d: Draw) -> dict:
     values = _draw_space_to_batch(d)

@@ -51,6 +51,11 @@ def fixed(d: Draw, name: str, draw: Any) -> Any:
     return d.fixed[name] if name in d.fixed else draw()
 
 
+def tagged(d: Draw, tag: str, every: int = 1) -> bool:
+    """Does the entry draw what the tag names?  Once in ``every`` instances."""
+    return tag in d.version.entry.sampling.tags and d.chance(every)
+
+
 def options(d: Draw, name: str) -> tuple[Any, ...]:
     """The values of a mode parameter that the dialect can spell at this op version: pinned, mapped, or in
     the schema."""

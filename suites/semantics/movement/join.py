@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Axis, Integer, Ints, T, Variadic, copied, semantics
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import beyond, fixed, norm_axis
+from suites.semantics.movement.common import INT32_MAX, beyond, fixed, norm_axis, tagged
 
 
 @semantics(
@@ -61,6 +61,12 @@ def _reach(d: Draw) -> int:
     return axis + 1 if axis >= 0 else -axis
 
 
+@concat.breaks("same-rank")
+def _concat_ranks(d: Draw) -> dict:
+    shape = d.shape(max(1, _reach(d)), max(1, d.max_rank - 1), lo=1)
+    return {"xs": [T(shape), T((*shape, 1))], "axis": fixed(d, "axis", lambda: d.int(0, len(shape) - 1))}
+
+
 @concat.breaks("axis-in-range")
 def _concat_axis(d: Draw) -> dict:
     shape = d.shape(1)
@@ -103,7 +109,8 @@ def stack(xs: Variadic[Any[Array, "*d"]], *, axis: Integer) -> Array:
 @stack.draw
 def _draw_stack(d: Draw) -> dict:
     shape = d.shape(0, d.max_rank - 1)
-    return {"xs": [T(shape) for _ in range(d.int(1, 4))], "axis": d.axis(len(shape) + 1)}
+    count = d.int(9, 20) if tagged(d, "many", 24) else d.int(1, 4)
+    return {"xs": [T(shape) for _ in range(count)], "axis": d.axis(len(shape) + 1)}
 
 
 @stack.breaks("same-shape")
@@ -143,9 +150,18 @@ def _with_extent(d: Draw, extent: int) -> tuple[tuple[int, ...], int]:
 
 @split.draw
 def _draw_split(d: Draw) -> dict:
+    if tagged(d, "far", 32):  # an axis as long as any, without elements
+        first = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
+        return {"x": T((0, INT32_MAX)), "axis": d.pick((1, -1)), "sizes": (first, INT32_MAX - first)}
     sizes = tuple(d.dim(hi=5) for _ in range(d.int(1, 4)))
     shape, axis = _with_extent(d, sum(sizes))
     return {"x": T(shape), "axis": axis, "sizes": sizes}
+
+
+@split.breaks("sizes-nonnegative")
+def _split_negative(d: Draw) -> dict:
+    shape, axis = _with_extent(d, d.int(1, 4))
+    return {"x": T(shape), "axis": axis, "sizes": (shape[axis] + 2, -2)}
 
 
 @split.breaks("sizes-sum")
@@ -173,9 +189,15 @@ def split_even(x: Any[Array, "*d"], *, axis: Integer, count: Integer) -> list[Ar
 
 @split_even.draw
 def _draw_split_even(d: Draw) -> dict:
-    count = d.int(1, 4)
+    count = d.int(9, 20) if tagged(d, "many", 24) else d.int(1, 4)
     shape, axis = _with_extent(d, count * d.dim(hi=4))
     return {"x": T(shape), "axis": axis, "count": count}
+
+
+@split_even.breaks("axis-in-range")
+def _split_even_axis(d: Draw) -> dict:
+    shape = d.shape(1, lo=1)
+    return {"x": T(shape), "axis": beyond(d, len(shape)), "count": 1}
 
 
 @split_even.breaks("count-divides")
@@ -207,7 +229,7 @@ def unstack(x: Any[Array, "*d"], *, axis: Axis[int, "d"]) -> list[Array]:
 
 @unstack.draw
 def _draw_unstack(d: Draw) -> dict:
-    shape, axis = _with_extent(d, d.int(1, 4))
+    shape, axis = _with_extent(d, d.int(9, 20) if tagged(d, "many", 24) else d.int(1, 4))
     return {"x": T(shape), "axis": axis}
 
 
@@ -226,6 +248,8 @@ def tile(x: Any[Array, "*d"], *, repeats: Ints) -> Array:
 
 @tile.draw
 def _draw_tile(d: Draw) -> dict:
+    if tagged(d, "far", 32):  # a result as long as any, without elements
+        return {"x": T((1, 0)), "repeats": (INT32_MAX, d.int(0, 2))}
     shape, room, repeats = d.shape(0), 4096, []
     for n in shape:
         r = min(d.pick((1, 2, 1, 3, d.dim(hi=5))), max(1, room // max(n, 1)))
@@ -277,7 +301,7 @@ def broadcast_to(x: Any[Array, "*d"], *, shape: Ints) -> Array:
 
 @broadcast_to.draw
 def _draw_broadcast_to(d: Draw) -> dict:
-    full = d.shape(0)
+    full = (INT32_MAX, 0) if tagged(d, "far", 32) else d.shape(0)
     return {"x": T(d.broadcast_from(full)), "shape": full}
 
 

@@ -10,7 +10,7 @@ from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import fixed, norm_axis, options
+from suites.semantics.movement.common import INT32_MAX, fixed, norm_axis, options, tagged
 
 
 @semantics(error=exact(), source="ONNX ConstantOfShape-9; MIL fill iOS15; TFLite FILL; NN fillDynamic, fillStatic")
@@ -26,7 +26,8 @@ def fill(value: Any[Array, "*v"], *, shape: Ints) -> Array:
 
 @fill.draw
 def _draw_fill(d: Draw) -> dict:
-    return {"value": T(()), "shape": d.shape(0)}
+    far = tagged(d, "far", 32)  # a result as long as any, without elements
+    return {"value": T(()), "shape": (INT32_MAX, 0) if far else d.shape(0)}
 
 
 @fill.breaks("extents-nonnegative")

@@ -10,7 +10,7 @@ from harness.core.dtypes import F8E8M0, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Choice, Ints, T, copied, semantics, underspecified
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import fixed, norm_axes, options, prod, signed
+from suites.semantics.movement.common import INT32_MAX, fixed, norm_axes, options, prod, signed, tagged
 
 
 def pad_axes(x: np.ndarray, before: list[int], after: list[int], mode: str, value: object) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Flag, Integer, Ints, T, copied, semantics
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed
+from suites.semantics.movement.common import INT32_MAX, INT32_MIN, beyond, fixed, norm_axes, signed, tagged
 
 
 def _flag(mask: Sequence[int], i: int) -> bool:
@@ -226,9 +226,9 @@ def strided_slice_bits(
     ellipsis_mask: Integer = 0,
     new_axis_mask: Integer = 0,
     shrink_axis_mask: Integer = 0,
-    offset: Integer = 0,
+    offset: Flag = False,
 ) -> Array:
-    """The strided slice with masks as bit sets over the *entries* (TensorFlow).
+    """The strided slice with masks as bit sets over the *entries* (TensorFlow); bits beyond them say nothing.
 
     An ellipsis entry stands for as many whole axes as are missing; a new-axis entry inserts an extent of 1; a shrink
     entry takes one index.  Axes beyond the entries are whole.  offset: end counts from begin.  Raises RuleError
@@ -238,6 +238,8 @@ def strided_slice_bits(
     dots = [i for i in range(k) if _bit(ellipsis_mask, i)]
     if len(dots) > 1:
         raise RuleError("one-ellipsis", f"ellipsis_mask {ellipsis_mask:b}")
+    if 0 in strides:
+        raise RuleError("stride-nonzero", f"strides {list(strides)}")
     real = [i for i in range(k) if i not in dots and not _bit(new_axis_mask, i)]
     if len(real) > x.ndim:
         raise RuleError("entries-fit", f"{len(real)} entries for rank {x.ndim}")
@@ -268,8 +270,8 @@ def strided_slice_bits(
 
 @strided_slice_bits.draw
 def _draw_bits(d: Draw) -> dict:
-    shape = d.shape(1, min(5, d.max_rank))
-    given = d.int(1, len(shape))
+    shape = d.shape(0, min(5, d.max_rank))
+    given = d.int(min(1, len(shape)), len(shape))
     dots = d.int(0, given) if "ellipsis_mask" not in d.fixed and d.chance(3) else None
     rows: list[tuple[int, int, int]] = []
     masks, axis = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), 0
@@ -285,6 +287,7 @@ def _draw_bits(d: Draw) -> dict:
             rows.append((0, 1, 1))
             k += 1
         n, s = shape[axis], _step(d, True)
+        s = INT32_MIN if s == -INT32_MAX and d.bool() else s
         if n > 0 and d.chance(6):
             masks["shrink_axis"] |= 1 << k
             b = d.int(-n, n - 1)
@@ -295,14 +298,32 @@ def _draw_bits(d: Draw) -> dict:
             masks["end"] |= int(d.chance(5)) << k
         axis += 1
     begin, end, strides = (tuple(r[i] for r in rows) for i in range(3))
+    for m in ("begin", "end", "new_axis", "shrink_axis"):  # "ellipsis_mask must be a power of two"
+        if f"{m}_mask" not in d.fixed and d.chance(24):
+            masks[m] |= d.pick((-1 << len(rows), INT32_MIN, INT32_MAX >> len(rows) << len(rows)))
     return {
         "x": T(shape),
         "begin": begin,
         "end": end,
         "strides": strides,
-        "offset": 0,
+        "offset": False,
         **{f"{m}_mask": v for m, v in masks.items()},
     }
+
+
+@strided_slice_bits.breaks("one-ellipsis")
+def _bits_two_ellipses(d: Draw) -> dict | None:
+    if "ellipsis_mask" in d.fixed:
+        return None
+    at = {"begin": (0, 0), "end": (1, 1), "strides": (1, 1)}
+    return {"x": T(d.shape(2, min(5, d.max_rank), lo=1)), **at, "ellipsis_mask": 3}
+
+
+@strided_slice_bits.breaks("entries-fit")
+def _bits_too_many(d: Draw) -> dict:
+    shape = d.shape(1, min(4, d.max_rank), lo=1)
+    n = len(shape) + 1
+    return {"x": T(shape), "begin": (0,) * n, "end": (1,) * n, "strides": (1,) * n}
 
 
 @strided_slice_bits.breaks("stride-nonzero")
@@ -331,11 +352,21 @@ def slice_by_size(x: Any[Array, "*d"], *, begin: Ints, size: Ints) -> Array:
 
 @slice_by_size.draw
 def _draw_by_size(d: Draw) -> dict:
-    shape = d.shape(1)
+    if tagged(d, "far", 32):  # an axis as long as any, without elements
+        begin = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
+        return {"x": T((INT32_MAX, 0)), "begin": (begin, 0), "size": (INT32_MAX - begin, d.pick((0, -1)))}
+    shape = d.shape(0 if tagged(d, "scalars") else 1)
     least = 0 if d.empty else 1
     begin = tuple(d.int(0, max(0, n - least)) for n in shape)
     size = tuple(-1 if d.chance(4) else d.int(min(least, n - b), n - b) for n, b in zip(shape, begin, strict=True))
     return {"x": T(shape), "begin": begin, "size": size}
+
+
+@slice_by_size.breaks("entry-per-axis")
+def _by_size_count(d: Draw) -> dict:
+    shape = d.shape(1, max(1, d.max_rank - 1), lo=1)
+    n = len(shape) + d.pick((-1, 1))
+    return {"x": T(shape), "begin": (0,) * n, "size": (1,) * n}
 
 
 @slice_by_size.breaks("slice-inside")

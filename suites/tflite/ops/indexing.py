@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import int_range
 from harness.declare import Call, Checks, Draw, Fn, Pattern, Sampling, Spelling, T
+from harness.declare.semantics import InvalidFn
 from suites.semantics import indexing as s
 from suites.semantics.indexing import tables
 from suites.semantics.indexing.common import indices_of
+from suites.semantics.movement.common import INT32_MAX
 from suites.tflite import op, readings
 from suites.tflite.codecs import (
     both,
@@ -24,12 +28,85 @@ from suites.tflite.codecs import (
 # -- gather, scatter
 
 
+def _far_indices(d: Draw, slot: str, shape: tuple[int, ...]) -> T:
+    """Indices into ``INT32_MAX`` rows without elements, as far as their type reaches."""
+    high = min(int_range(d.dtype(slot))[1], INT32_MAX - 1)
+    return T(shape, values=[d.pick((high, d.int(0, high), high - 1)) for _ in range(math.prod(shape))])
+
+
+def _gather_far(d: Draw) -> dict[str, Any]:
+    """Rows as many as any, or indices of many axes."""
+    if d.bool():
+        axis, shape = d.pick(((0, (INT32_MAX, 0)), (1, (0, INT32_MAX)), (-1, (0, INT32_MAX)), (-2, (INT32_MAX, 0))))
+        return {"params": T(shape), "indices": _far_indices(d, "indices", d.part(0, 2, 1)), "axis": axis}
+    n = d.int(1, 5)
+    return {"params": T((n,)), "indices": indices_of(d, d.part(7, 8, 1), n, False), "axis": d.pick((0, -1))}
+
+
+def _batched(shape: tuple[int, ...], indices: T, axis: int, batch: int) -> InvalidFn:
+    attrs = {"axis": axis, "batch_dims": batch}
+    return lambda d: {"params": T(shape), "indices": indices, **attrs}
+
+
+def _gather_outside(d: Draw) -> dict[str, Any]:
+    return {"params": T((3, 2)), "indices": T((2,), values=[0, d.pick((3, 5, -1))]), "axis": 0}
+
+
+def _gather_axis(d: Draw) -> dict[str, Any]:
+    return {"params": T((3, 2)), "indices": T((2,), values=[0, 1]), "axis": d.pick((2, -3, 9))}
+
+
+_ZEROS = T((2, 2), values=[0, 0, 0, 0])
+_GATHER = {
+    "index-in-range": _gather_outside,
+    "axis-in-range": _gather_axis,
+    "batch-in-range": _batched((2, 2, 3), _ZEROS, 1, 2),
+    "batch-agrees": _batched((3, 2, 3), _ZEROS, 1, 1),
+}
+
+
+def _draw_gather_nd(d: Draw) -> dict[str, Any]:
+    """Now and then tuples of no index, each of which names all of the tensor, or indices of many axes."""
+    if d.chance(24):
+        n = d.int(1, 4)
+        return {"params": T((INT32_MAX, 0)), "indices": _far_indices(d, "indices", (n, 1))}
+    if d.chance(16):
+        return {"params": T(d.part(1, 4)), "indices": T((*d.part(0, 3), 0), values=[])}
+    v = s.gather_nd.derive(d)
+    if d.chance(12):
+        shape, k = v["x"].shape, v["indices"].shape[-1]
+        rows = d.part(3, min(7, 8 - len(shape) + k), 1 if d.bool() else 0)
+        flat = [d.int(0, n - 1) for _ in range(math.prod(rows)) for n in shape[:k]]
+        return {"params": v["x"], "indices": T((*rows, k), values=flat)}
+    return {"params": v["x"], "indices": v["indices"]}
+
+
+def _nd(indices: Any) -> InvalidFn:
+    x = np.asarray(indices)
+    return lambda d: {"params": T((3, 2)), "indices": T(x.shape, values=x.ravel().tolist())}
+
+
+_GATHER_ND = {
+    "index-in-range": lambda d: _nd(d.pick(([[3, 0]], [[0, 2]], [[-1, 0]], [[1], [4]])))(d),
+    "tuple-within-rank": _nd([[0, 0, 0]]),
+    "batch-agrees": _nd(0),  # a scalar has no last axis
+}
+
+
+def _rows_outside(d: Draw) -> dict[str, Any]:
+    rows = T((2,), values=[0, d.pick((3, 7, -1))])
+    return {"value": T((3, 2)), "lookup": rows, "@outputs": [{"dtype": d.types["T"].name}]}
+
+
 def _draw_gather(d: Draw) -> dict[str, Any]:
     """batch_dims before version 5 does not exist."""
+    if d.chance(24):
+        return _gather_far(d)
     v = s.gather.derive(d)
     out: dict[str, Any] = {"params": v["x"], "indices": v["indices"], "axis": v["axis"]}
     if "batch_dims" in v and not later(d, "batch_dims"):
-        out["batch_dims"] = v["batch_dims"]
+        below = len(v["indices"].shape) - v["batch_dims"]
+        out["batch_dims"] = -below if below and d.chance(4) else v["batch_dims"]  # counted from the last of indices
     elif "batch_dims" in v:
         n = v["x"].shape[v["axis"]]
         out["indices"] = indices_of(d, v["indices"].shape[v["batch_dims"] :], n, False)
@@ -42,10 +119,35 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
     return {"value": v["table"], "lookup": v["indices"], "@outputs": [{"dtype": d.types["T"].name}]}
 
 
-both("GATHER", s.gather, Spelling(x="params", fixed={"signed": False}), Sampling(_draw_gather))
-both("GATHER_ND", s.gather_nd, Spelling(x="params", fixed={"signed": False, "batch_dims": 0}))
+_NO_BATCH = {"batch-in-range": None, "batch-agrees": None}  # 0 is in any range and agrees
+for _until, _since, _less in ((4, None, _NO_BATCH), (None, 5, {})):
+    both(
+        "GATHER",
+        s.gather,
+        Spelling(x="params", fixed={"signed": False}),
+        Sampling(_draw_gather),
+        Checks(breaks={**_GATHER, **_less}),
+        until=_until,
+        since=_since,
+    )
+both(
+    "GATHER_ND",
+    s.gather_nd,
+    # tf.gather_nd: the last dimension of indices "can be at most the rank of params"
+    Spelling(x="params", fixed={"signed": False, "batch_dims": 0, "least": 0}),
+    Sampling(_draw_gather_nd),
+    Checks(breaks=_GATHER_ND),
+)
 op("SCATTER_ND", s.scatter_nd_new, Checks(ambiguous=overflowing), shape=shape_input("shape"))
-op("EMBEDDING_LOOKUP", tables.embedding_lookup, Sampling(_draw_rows), table="value", indices="lookup")
+op(
+    "EMBEDDING_LOOKUP",
+    tables.embedding_lookup,
+    Sampling(_draw_rows),
+    # tfl embedding_lookup: TFL_OperandHasRankAtLeast<1, 2>
+    Checks(stated={"value": "_r _c *_d"}, breaks={"index-in-range": _rows_outside}),
+    table="value",
+    indices="lookup",
+)
 both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
 
 # -- selection
@@ -75,7 +177,7 @@ both(
     s.unique,
     Spelling(x="input", fixed={"axis": None, "sorted": False}, out=_values_and_index),
     Sampling(_draw_unique),
-    Checks(stated={"input": "_n"}),
+    Checks(stated={"input": "_n"}, breaks={"axis-in-range": None}),  # no operand names an axis
 )
 
 
@@ -90,6 +192,11 @@ def _encode_k(value: int, b: Any) -> None:
     _index_type(b)
 
 
+def _no_axis(d: Draw) -> dict[str, Any]:
+    """tfl topk_v2: TFL_OperandHasRankAtLeast<0, 1>."""
+    return {"input": T(()), "k": d.int(0, 1), "@outputs": [{"dtype": d.types["T"].name}, {"dtype": "i32"}]}
+
+
 both(
     "TOPK_V2",
     s.topk,
@@ -100,7 +207,7 @@ both(
         out=cast_to_declared,
     ),
     Sampling(tags=("zero-k",)),  # TF TopKV2, shape function: "Need k >= 0"
-    Checks(breaks={"axis-in-range": None}),
+    Checks(breaks={"axis-in-range": _no_axis}),
 )
 
 # -- segments
@@ -133,6 +240,11 @@ def _draw_sparse(d: Draw) -> dict[str, Any]:
     }
 
 
+def _tuples(call: Call) -> str:
+    """TF SparseToDense: "0-D, 1-D, or 2-D"."""
+    return ("", "_n", "_n _k")[min(2, call.inputs["sparse_indices"].ndim)]
+
+
 def _one_or_each(call: Call) -> str:
     """TF SparseToDense: "1-D. Values corresponding to each row of sparse_indices, or a scalar value to be used for all
     sparse indices"."""
@@ -147,7 +259,10 @@ both(
     tables.sparse_to_dense,
     Sampling(_draw_sparse),
     # a scalar with an axis more is the value of the only row
-    Checks(stated={"sparse_values": Pattern(_one_or_each, (0, 1))}, breaks={"shapes-stated": None}),
+    Checks(
+        stated={"sparse_indices": Pattern(_tuples, (0, 2)), "sparse_values": Pattern(_one_or_each, (0, 1))},
+        breaks={"shapes-stated": None},
+    ),
     indices="sparse_indices",
     values="sparse_values",
     default="default_value",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.dtypes import BOOL
-from harness.declare import Build, Slotted, Spelling, T
+from harness.declare import Build, Checks, Draw, Slotted, Spelling, T
 from suites.semantics import reduction as s
 from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutType, both
@@ -37,6 +37,14 @@ class _Ordered(Slotted):
 
 
 _ARG = Spelling(x=_Ordered(), axis="dim", dtype=OutType("output_type"), fixed={"keepdims": False, "select_last": False})
-both("ARG_MAX", s.argmax, _ARG)
-both("ARG_MIN", s.argmin, _ARG)
+
+
+def _empty_axis(d: Draw) -> dict[str, Any]:
+    """TF ArgMax: "Reduction axis is empty"."""
+    return {"input": T((3, 0)), "dim": d.pick((1, -1)), "output_type": "i32", "@outputs": [{"dtype": "i32"}]}
+
+
+_EMPTY_AXIS = Checks(breaks={"axis-not-empty": _empty_axis})
+both("ARG_MAX", s.argmax, _ARG, _EMPTY_AXIS)
+both("ARG_MIN", s.argmin, _ARG, _EMPTY_AXIS)
 op("CUMSUM", s.cumsum, x="input")
