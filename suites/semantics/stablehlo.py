@@ -44,16 +44,27 @@ def pad(x: Any[Array, "*d"], value: Any[Array, ""], *, low: Opaque, high: Opaque
 
 @pad.draw
 def _draw_pad(d: Draw) -> dict[str, Object]:
-    shape = d.shape(1, 4, 1)
+    shape = d.shape(0)
     low, high, interior = [], [], []
     for n in shape:
-        i = d.pick((0, 0, 1, 2))
-        full = (n - 1) * i + n
+        i = d.pick((0, 0, 1, 2)) if len(shape) < 5 else 0
+        full = max(n - 1, 0) * i + n
         lo = d.pick((0, 1, 2, -1 if full > 1 else 0))
         high.append(d.pick((0, 1, 3, -1 if full + lo > 1 else 0)))
         low.append(lo)
         interior.append(i)
     return {"x": T(shape), "value": T(()), "low": low, "high": high, "interior": interior}
+
+
+@pad.breaks("one-per-axis")
+def _pad_count(d: Draw) -> dict[str, Object]:
+    low = d.pick(([0], [0, 1, 0]))
+    return {"x": T((2, 3)), "value": T(()), "low": low, "high": [0, 0], "interior": [0, 0]}
+
+
+@pad.breaks("interior-nonnegative")
+def _pad_inside(d: Draw) -> dict[str, Object]:
+    return {"x": T((2, 3)), "value": T(()), "low": [0, 0], "high": [0, 0], "interior": d.pick(([-1, 0], [0, -2]))}
 
 
 _FOLDS = {

@@ -121,13 +121,16 @@ def unsorted_segment(
 
 @unsorted_segment.draw
 def _draw_unsorted(d: Draw) -> dict:
-    shape = d.shape(1, 4, lo=1)
+    shape = d.shape(1, lo=1)
     count = d.int(1, 6)
-    return {
-        "x": T(shape, d.pick(("small", "unit", "small"))),
-        "ids": T(shape[:1], f"ints:0:{count - 1}"),
-        "count": count,
-    }
+    x = T(shape, d.pick(("small", "unit", "small")))
+    if d.chance(8):  # some are dropped, and of no segment all are
+        count = d.int(0, 2)
+        ids = [d.pick((-1, INT32_MIN, d.int(-1, count - 1))) for _ in range(shape[0])]
+        return {"x": x, "ids": T(shape[:1], values=ids), "count": count}
+    if d.chance(24):  # nothing is folded
+        return {"x": T((0, *shape[1:])), "ids": T((0,)), "count": count}
+    return {"x": x, "ids": T(shape[:1], f"ints:0:{count - 1}"), "count": count}
 
 
 @unsorted_segment.breaks("id-in-range")

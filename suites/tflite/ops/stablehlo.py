@@ -261,7 +261,7 @@ def _draw_case(d: Draw) -> dict[str, Any]:
     args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
     n = d.int(1, 3)
     return {
-        "index": T((), values=[d.int(-1, n)]),
+        "index": T((), values=[d.pick((2**31 - 1, -(2**31), 2**25)) if d.chance(8) else d.int(-1, n)]),
         "input": given(args),
         "branch_subgraph_indices": [block(d, args, 1) for _ in range(n)],
         "@outputs": declared(args[:1]),

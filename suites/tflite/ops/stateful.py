@@ -154,11 +154,34 @@ stateful("VAR_HANDLE", _draw_read, _var_handle, "TFLite VAR_HANDLE: handles of o
 # -- hash tables: filled once, then immutable; keys and values are int64 and strings or the other way round
 
 
-def _entries(d: Draw) -> tuple[Any, Any, str, str]:
-    n = d.int(1, 5)
-    numbers = np.array([d.int(-5, 5) * 10 + k for k in range(n)], np.int64)
+_FAR = (0, -1, 2**40, 2**63 - 1, -(2**63))
+
+
+def _several(d: Draw) -> tuple[int, ...]:
+    """How keys lie: a few in a row as a rule, else none or many, or along any axes."""
+    how = d.int(0, 7)
+    if how == 0:
+        return d.part(0, 8)
+    if how == 1:
+        n = d.pick((0, 16, 130, 260, 260, 2100))
+        return (*(1,) * d.int(0, 3), n, *(1,) * d.int(0, 3))
+    return (d.int(1, 5),)
+
+
+def _entries(d: Draw, several: bool = False) -> tuple[Any, Any, str, str]:
+    """Keys and values.  several: of any number and shape, a pair among them twice."""
+    shape = _several(d) if several else (d.int(1, 5),)
+    n = int(np.prod(shape, dtype=int))
+    numbers = np.array([d.int(-5, 5) * 10 ** len(str(n)) + k for k in range(n)], np.int64)
     words = np.empty(n, object)
     words[:] = [f"w{k}{'x' * d.int(0, 3)}" for k in range(n)]
+    if n and d.chance(3):
+        at, far = d.int(0, n - 1), d.pick(_FAR)
+        numbers[at] = far if far not in numbers else numbers[at]
+        words[at] = d.pick(("", words[at]))
+        if several and n > 1:
+            numbers[at - 1], words[at - 1] = numbers[at], words[at]
+    numbers, words = numbers.reshape(shape), words.reshape(shape)
     return (numbers, words, "i64", "str") if d.bool() else (words, numbers, "str", "i64")
 
 
@@ -174,24 +197,25 @@ def _find_node() -> Node:
     return Node("HASHTABLE_FIND", operands, ["out"], version=1)
 
 
-def _queries(d: Draw, keys: Any, kt: str) -> list[Any]:
+def _queries(d: Draw, keys: Any, kt: str, n: int | None = None) -> list[Any]:
     """A known key three times in four, else one that no table has."""
     return [
-        (int(k) if kt == "i64" else k) if d.int(0, 3) else (999 if kt == "i64" else "none")
-        for k in (keys[d.int(0, len(keys) - 1)] for _ in range(d.int(1, 4)))
+        (int(k) if kt == "i64" else k) if d.int(0, 3) else (d.pick((999, 999, *_FAR)) if kt == "i64" else "none")
+        for k in (keys[d.int(0, len(keys) - 1)] for _ in range(d.int(1, 4) if n is None else n))
     ]
 
 
 def _draw_find(d: Draw) -> dict[str, Any]:
     keys, values, kt, vt = _entries(d)
-    queries = _queries(d, keys, kt)
-    n, k, v = len(queries), BY_NAME[kt], BY_NAME[vt]
+    shape, k, v = _several(d), BY_NAME[kt], BY_NAME[vt]
+    queries = _queries(d, keys, kt, int(np.prod(shape, dtype=int)))
     nodes = [*_table(d.int(0, 1 << 20), kt, vt), _find_node()]
-    ins = [("keys", Arg(k, (n,))), ("default_value", Arg(v, (1,)))]
-    g = _program(nodes, "out", v, (n,), {"k": keys, "v": values}, ins)
+    single = () if d.chance(4) else (1,)
+    ins = [("keys", Arg(k, shape)), ("default_value", Arg(v, single))]
+    g = _program(nodes, "out", v, shape, {"k": keys, "v": values}, ins)
     return {
-        "keys": T((n,), dtype=k, values=queries),
-        "default_value": T((1,), dtype=v, values=[-1 if vt == "i64" else "?"]),
+        "keys": T(shape, dtype=k, values=queries),
+        "default_value": T(single, dtype=v, values=[d.pick((-1, *_FAR)) if vt == "i64" else d.pick(("?", ""))]),
         "@program": g,
         **_declares(v),
     }
@@ -210,6 +234,21 @@ def _draw_size(d: Draw) -> dict[str, Any]:
     return {"@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), **_declares(I64)}
 
 
+def _draw_import(d: Draw) -> dict[str, Any]:
+    """What is imported comes at run time, or stands in the model."""
+    keys, values, kt, vt = _entries(d, several=True)
+    nodes = [*_table(d.int(0, 1 << 20), kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
+    nodes[1] = Node("HASHTABLE_IMPORT", {"hash_table": "handle", "keys": "keys", "values": "values"}, [], version=1)
+    k, v = BY_NAME[kt], BY_NAME[vt]
+    ins = [("keys", Arg(k, keys.shape)), ("values", Arg(v, values.shape))]
+    return {
+        "keys": T(keys.shape, dtype=k, values=keys.ravel().tolist()),
+        "values": T(values.shape, dtype=v, values=values.ravel().tolist()),
+        "@program": _program(nodes, "out", I64, (1,), None, ins),
+        **_declares(I64),
+    }
+
+
 def _import(call: Call) -> list[Any]:
     _handle(call, "hash_table", Table).fill(call.inputs["keys"], call.inputs["values"])
     return []
@@ -223,8 +262,12 @@ def _open(call: Call) -> list[Any]:
     return [current().table(call.attr("table_id", 0))]
 
 
-for _op, _node in (("HASHTABLE", _open), ("HASHTABLE_IMPORT", _import), ("HASHTABLE_SIZE", _size)):
-    stateful(_op, _draw_size, _node, f"TFLite {_op}: the number of elements in the table")
+for _op, _drawn, _node in (
+    ("HASHTABLE", _draw_size, _open),
+    ("HASHTABLE_IMPORT", _draw_import, _import),
+    ("HASHTABLE_SIZE", _draw_size, _size),
+):
+    stateful(_op, _drawn, _node, f"TFLite {_op}: the number of elements in the table")
 
 # -- initialisation
 
