@@ -240,6 +240,9 @@ def _rare_sparse(d: Draw) -> dict:
     """Nothing is set, or many elements; of a scalar, of a result as long as any."""
     n, scalar = 0, d.bool()
     how = d.int(0, 3)
+    shape: tuple[int, ...]
+    at: tuple[int, ...]
+    values: list[int]
     if how == 0:
         n = d.int(0, 1)
         shape, at, values = (), (n, 0), []

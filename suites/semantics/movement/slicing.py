@@ -353,8 +353,8 @@ def slice_by_size(x: Any[Array, "*d"], *, begin: Ints, size: Ints) -> Array:
 @slice_by_size.draw
 def _draw_by_size(d: Draw) -> dict:
     if tagged(d, "far", 32):  # an axis as long as any, without elements
-        begin = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
-        return {"x": T((INT32_MAX, 0)), "begin": (begin, 0), "size": (INT32_MAX - begin, d.pick((0, -1)))}
+        first = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
+        return {"x": T((INT32_MAX, 0)), "begin": (first, 0), "size": (INT32_MAX - first, d.pick((0, -1)))}
     shape = d.shape(0 if tagged(d, "scalars") else 1)
     least = 0 if d.empty else 1
     begin = tuple(d.int(0, max(0, n - least)) for n in shape)

@@ -10,6 +10,7 @@ import numpy as np
 from harness.core.dtypes import I32, int_range
 from harness.core.errors import RuleError
 from harness.declare import Build, Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
+from harness.declare.semantics import InvalidFn
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
 from suites.semantics.quantised.window import joined

@@ -181,8 +181,9 @@ def _entries(d: Draw, several: bool = False) -> tuple[Any, Any, str, str]:
         words[at] = d.pick(("", words[at]))
         if several and n > 1:
             numbers[at - 1], words[at - 1] = numbers[at], words[at]
-    numbers, words = numbers.reshape(shape), words.reshape(shape)
-    return (numbers, words, "i64", "str") if d.bool() else (words, numbers, "str", "i64")
+    keyed: Any = numbers.reshape(shape)
+    named: Any = words.reshape(shape)
+    return (keyed, named, "i64", "str") if d.bool() else (named, keyed, "str", "i64")
 
 
 def _table(table: int, keys: str, values: str) -> list[Node]:
