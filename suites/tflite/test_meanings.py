@@ -151,7 +151,7 @@ def test_an_operand_of_a_cell_has_the_shape_that_its_products_ask_for(op: str, s
     ("rule", "op", "slot", "shape"),
     [
         ("shapes-stated", "STABLEHLO_SHIFT_LEFT", "rhs", ()),
-        ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1)),
+        ("one-per-axis", "STABLEHLO_PAD", "operand", (2, 1, 1, 1, 1, 1, 1, 1, 1)),
     ],
 )
 def test_an_operand_that_stablehlo_rules_out_is_refused(rule: str, op: str, slot: str, shape: Any) -> None:
