@@ -106,7 +106,12 @@ def _reach(mode: str, n: int) -> int:
 @pad.draw
 def _draw_pad(d: Draw) -> dict:
     mode = d.pick(options(d, "mode"))
-    scalar = d.empty and d.min_rank == 0 and d.max_rank > 5 and d.chance(16)  # where the op set bounds no rank
+    if mode == "constant" and tagged(d, "far", 32):  # a result as long as any, without elements
+        before = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
+        pads = (before, 0, INT32_MAX - before, 0)
+        return {"x": T((0, 0)), "pads": pads, "mode": mode, "axes": None, "value": None}
+    # where the op set bounds no rank, or admits scalars
+    scalar = (d.empty and d.min_rank == 0 and d.max_rank > 5 or tagged(d, "scalars")) and d.chance(16)
     shape = () if scalar else d.shape(1, lo=0 if mode == "constant" else 1)
     axes = fixed(
         d,
