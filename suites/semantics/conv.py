@@ -159,16 +159,7 @@ def conv(
     """
     check_channels(x.shape[1], w.shape[0], w.shape[1], groups, b)
     g = geometry(x.shape[2:], w.shape[2:], strides, dilations, pads, padding)
-    return native.conv(x, w, b, *_steps(x.shape[2:], w.shape[2:], g), g.pads, groups)
-
-
-def _steps(s: tuple[int, ...], k: tuple[int, ...], g: Object) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Strides and dilations, none of them longer than it shows: one cell has no distance, and a stride beyond the last
-    position makes one position, as a stride to there does."""
-    n = len(k)
-    dilations = tuple(1 if e == 1 else d for e, d in zip(k, g.dilations))
-    room = (s[i] + g.pads[i] + g.pads[n + i] - dilations[i] * (k[i] - 1) - 1 for i in range(n))
-    return tuple(min(t, r + 1) for t, r in zip(g.strides, room)), dilations
+    return native.conv(x, w, b, g.strides, g.dilations, g.pads, groups)
 
 
 def draw_channels(d: Draw) -> tuple[int, int, int]:

@@ -162,7 +162,8 @@ class Sampler(Resolved):
     def alike(self) -> list[tuple[str, str]]:
         """Pairs of inputs of one type; where one is a constant, what both are given is one."""
         plain = [s for s in self.schema.inputs if s.container is None and not s.variadic]
-        plain = [s for s in plain if not (s.const and self.dialect.packs_weights)]
+        states = self.schema.extra.get("states", ())  # which the op writes to
+        plain = [s for s in plain if s.name not in states and not (s.const and self.dialect.packs_weights)]
         return [(a.name, b.name) for a, b in combinations(plain, 2) if a.type == b.type]
 
     @cached_property

@@ -111,7 +111,7 @@ def _draw_pad(d: Draw) -> dict:
         pads = (before, 0, INT32_MAX - before, 0)
         return {"x": T((0, 0)), "pads": pads, "mode": mode, "axes": None, "value": None}
     # where the op set bounds no rank, or admits scalars
-    scalar = (d.empty and d.min_rank == 0 and d.max_rank > 5 or tagged(d, "scalars")) and d.chance(16)
+    scalar = ((d.empty and d.min_rank == 0 and d.max_rank > 5) or tagged(d, "scalars")) and d.chance(16)
     shape = () if scalar else d.shape(1, lo=0 if mode == "constant" else 1)
     axes = fixed(
         d,
