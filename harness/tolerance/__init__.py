@@ -1,7 +1,18 @@
 """Tolerances: what a correct implementation may give, and what the specification leaves open."""
 
 from harness.tolerance.base import Tolerance
-from harness.tolerance.bounded import Bounded, Composed, Propagated, Summed, bounded, composed, propagated, summed
+from harness.tolerance.bounded import (
+    Bounded,
+    Composed,
+    Propagated,
+    Summed,
+    Through,
+    bounded,
+    composed,
+    propagated,
+    summed,
+    through,
+)
 from harness.tolerance.context import Bound, Context
 from harness.tolerance.dot import Dot, accumulates
 from harness.tolerance.exact import Exact, Rounded, copied, exact, rounded
@@ -9,7 +20,6 @@ from harness.tolerance.numeric import absolute, default_acc, gamma, ulp, unit, w
 from harness.tolerance.quantised import Quantised, quantised
 from harness.tolerance.sets import Accepted, AnyOrder, accepted, any_order
 from harness.tolerance.statistical import Statistical, statistical
-from harness.tolerance.through import Through, through
 
 __all__ = [
     "Accepted",

@@ -86,6 +86,7 @@ WITHOUT_EFFECT = {
     "tflite/ADD/* pot_scale_int16": "how a kernel rescales",
     "tflite/SUB/* pot_scale_int16": "how a kernel rescales",
     "tflite/*LSTM/* kernel_type": "tells two operators apart",
+    "tflite/BASIC_LSTM/* proj_clip": "of a projection, which the basic cell has not",
     "tflite/DEPTHWISE_CONV_2D/* depth_multiplier": "schema.fbs: redundant, ignored",
     "tflite/HASHTABLE/* table_id": "a name",
     "tflite/MaxUnpooling2D/* padding": "of the pooling before; the kernel computes extents and places without it",

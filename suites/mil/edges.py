@@ -21,6 +21,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "linear": ("rank:x",),
     # "axis should be in the range [-1, rank - 1]" (type inference of cumsum)
     "cumsum": ("axis",),
+    # "the bounding box coordinates must be in the interval [0, H_in - 1] ... and [0, W_in - 1]"
+    "crop_resize": ("data:roi", "data:boxes"),
     # the indices are "only returned when return_indices = True"
     "topk": ("return_indices",),
 }

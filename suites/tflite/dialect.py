@@ -23,7 +23,7 @@ from suites.tflite.resources import Store, using
 _WEIGHTS = {"filter", "weights", "bias", "feature_weights", "time_weights", "alpha", "input_gate_bias"}
 
 # Highest rank of an operand: traits of tfl_ops.td.
-_RANKS = {"PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5}
+_RANKS = {"SPACE_TO_BATCH_ND": 4, "BATCH_TO_SPACE_ND": 4, "PAD": 5, "PADV2": 5, "BATCH_MATMUL": 5}
 # Highest rank of operands that broadcast (TFL_OperandsHaveSameShapesOrBroadcastableShape); those of one shape may have
 # any.
 _BROADCAST = {

@@ -14,6 +14,7 @@ from harness.core.instance import Instance
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
+from suites.semantics.quantised.fixed import CURVES
 from suites.semantics.quantised.recurrent import GATE, lstm
 from suites.semantics.tensorflow_recurrent import GATES, sigmoid
 from suites.tflite import dialect
@@ -44,6 +45,8 @@ def test_the_last_step_within_the_freedom_passes_and_the_next_fails(key: str) ->
                     continue
                 ctx = e.context()
                 low, high = (np.broadcast_to(x, e.value.shape) for x in e.error.span(ctx))
+                if ctx.params.get("activation") in CURVES:  # which the real result goes through yet
+                    continue
                 real = np.broadcast_to(e.error.real(ctx), e.value.shape)
                 free = np.broadcast_to(e.error.tie(ctx), e.value.shape)
                 least, most = int_range(e.dtype)

@@ -528,7 +528,7 @@ both(
     "SPACE_TO_BATCH_ND",
     s.space_to_batch,
     Spelling(x=_shift("input"), block=shape_input("block_shape"), pads=interleaved("paddings"), out=_unshift),
-    Sampling(_rank34(s.space_to_batch.drawer, "paddings")),
+    Sampling(_rank34(s.space_to_batch.drawer, "paddings"), ranks=(3, 4)),
     Checks(
         breaks={
             "block-divides-space": _blocks((2, 3, 1), [2], "paddings", [[0, 0]], [[2, 0]]),
@@ -539,7 +539,7 @@ both(
 both(
     "BATCH_TO_SPACE_ND",
     s.batch_to_space,
-    Sampling(_rank34(s.batch_to_space.drawer, "indices")),
+    Sampling(_rank34(s.batch_to_space.drawer, "indices"), ranks=(3, 4)),
     Checks(
         breaks={
             "block-divides-batch": _blocks((3, 2, 1), [2], "indices", [[0, 0]], [[1, 1]]),

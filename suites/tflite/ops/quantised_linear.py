@@ -72,7 +72,9 @@ class Filters:
             "@outputs": [{"dtype": self.x.name, "quant": self.oq}],
         }
         if bias is not None:
-            data = "special" if d.chance(12) else "ints:-2000:2000"
+            # of 64 bits as many as a multiplication by a fixed-point number leaves room for
+            far = "special" if self.b is I32 else f"ints:{-(2**40)}:{2**40}"
+            data = far if d.chance(12) else "ints:-2000:2000"
             out["bias"] = T((bias,), data, dtype=self.b, quant=self.bq, const=mostly(d))
             if self.bias_type is not None:
                 out["quantized_bias_type"] = self.bias_type
