@@ -70,4 +70,6 @@ def keeps(version: OpVersion) -> tuple[str, ...]:
     # op_version.cc: a hybrid form with the option has a later version
     known = version.schema.domain != "hybrid" or "hybrid_asymmetric" not in later
     asymmetric = () if known else ("asymmetric_quantize_inputs",)
-    return (*_TYPES, *later, *asymmetric, *divisor, *KEEPS.get(version.op, ()))
+    # op_version.cc: blocks of an input of another rank than 4 come with version 3
+    rank = ("rank:input",) if "rank3" in later else ()
+    return (*_TYPES, *later, *rank, *asymmetric, *divisor, *KEEPS.get(version.op, ()))
