@@ -8,6 +8,8 @@ not finite; the ledger of reach goals counts those as open.
 from __future__ import annotations
 
 KEEPS: dict[str, tuple[str, ...]] = {
+    # "(N x C x D1 x D2 ... Dn), where N is the batch size": at least one axis behind the channels
+    "InstanceNormalization": ("rank:input",),
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
     "BatchNormalization": ("outputs", "training_mode"),
     # "present_key, present_value, past_key and past_value should all be present or none"

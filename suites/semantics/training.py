@@ -11,6 +11,7 @@ from harness.core import dims
 from harness.core.errors import RuleError
 from harness.declare import Choice, Context, Float, Int, Real, T, Variadic, composed, semantics
 from harness.generate.draw import Draw
+from harness.tolerance.underspecified import underspecified
 
 Array = np.ndarray
 
@@ -76,7 +77,23 @@ def momentum(
     return _flat(rows)
 
 
-@semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Adagrad-1", data={"xs": ("positive", "prob")})
+def _squares(tensors: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A square that leaves the type beside an accumulated one that is not finite: NaN, or that."""
+    rows = []
+    for x, g, h in _groups(tensors["xs"], 3):
+        with np.errstate(all="ignore"):
+            g = np.abs(params["norm"] * x.astype(np.float64) + g)
+            lost = (g > 1e19) & ~np.isfinite(h + 0 * g)
+        rows.append((lost, lost))
+    return underspecified("a square that overflows, beside an accumulated infinity", tuple(_flat(rows)))
+
+
+@semantics(
+    error=_bound(3),
+    source="ONNX ai.onnx.preview.training Adagrad-1",
+    data={"xs": ("positive", "prob")},
+    ambiguous=_squares,
+)
 def adagrad(
     rate: Float[Array, "*r"],
     count: Int[Array, "*t"],

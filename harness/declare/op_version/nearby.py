@@ -121,7 +121,8 @@ def takes(version: Any, inst: Instance) -> bool:
                 return False
             if version.dialect.limits_results:
                 limit = version.dialect.rank_limit(version)
-                if any(getattr(e.value, "ndim", 0) > limit for e in expected):
+                shapes = [getattr(e.value, "shape", ()) for e in expected]
+                if any(len(s) > limit or max(s, default=0) >= 1 << 31 for s in shapes):
                     return False
             inst.evaluated = arrays, expected
             return True

@@ -30,6 +30,25 @@ def extents_kept_in_32_bits(g: Given) -> Outputs:
     return [np.zeros(tuple(extents), g["x"].dtype)] if (extents >= 0).all() else None
 
 
+def range_of_a_distance_in_32_bits(g: Given) -> Outputs:
+    """range_1d of integers: the distance of start and end wraps in 32 bits; as many elements as follow from that."""
+    start, step, count = _range_in_32_bits(g)
+    return [np.array([start + k * step for k in range(count)], np.int32)] if count <= 1 << 16 else None
+
+
+def extent_of_a_distance_in_32_bits(g: Given) -> Outputs:
+    """The same, as type inference tells it."""
+    count = _range_in_32_bits(g)[-1]
+    return [Such(lambda a: a.shape == (count,), np.zeros(min(count, 1 << 16), np.int32), type_alone=True)]
+
+
+def _range_in_32_bits(g: Given) -> tuple[int, int, int]:
+    """First element, step and number of elements."""
+    start, end, step = (int(g[n].ravel()[0]) for n in ("start", "end", "step"))
+    distance = (end - start + 2**31) % 2**32 - 2**31
+    return start, step, max(0, -(-distance // step))
+
+
 def slice_to_the_end(g: Given) -> Outputs:
     """slice_by_size: a size of 0 is taken for the rest of the axis, as -1 is."""
     x = g["x"]

@@ -76,6 +76,7 @@ def scatter_nd(p: Any, container: Array, indices: Array, updates: Array) -> Arra
     """Slices at index tuples combined with the container."""
     y, k = container.copy(), indices.shape[-1]
     check(k <= y.ndim, "a tuple of more axes than there are")
+    check(updates.shape == (*indices.shape[:-1], *y.shape[k:]), "updates of another shape")
     rows = updates.reshape(-1, *container.shape[k:])
     for t, row in zip(indices.reshape(-1, k), rows):
         at = tuple(_at(i, n, False) for i, n in zip(t, y.shape))

@@ -77,7 +77,7 @@ def batched_matmul(p: Any, a: Array, b: Array | None = None) -> Array:
 @layer("dot")
 def dot(p: Any, a: Array, b: Array) -> Array:
     """Sum of products over the channels, of unit vectors for the cosine."""
-    check(a.ndim >= 3 and a.shape[-2:] == b.shape[-2:] == (1, 1), "shape")
+    check(a.ndim >= 3 and a.shape[-2:] == b.shape[-2:] == (1, 1) and a.shape[-3] == b.shape[-3], "shape")
     if p.cosineSimilarity:
         a = a / np.sqrt((a * a).sum(-3, keepdims=True))
         b = b / np.sqrt((b * b).sum(-3, keepdims=True))

@@ -220,7 +220,7 @@ def log_softmax(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque) -> Int[Array, 
     draw=_last_axis(lambda dt: 1 / 128, lambda lo, hi: (lo + hi + 1) // 2),
     source=f"{_SPEC}, L2_NORMALIZATION: output scale 1/128, zero point middle",
 )
-def l2_normalize(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, activation: Activation) -> Int[Array, "*d"]:
+def l2_normalize(x: Int[Array, "*d n"], *, xq: Opaque, oq: Opaque, activation: Activation) -> Int[Array, "*d n"]:
     """x over its norm along the last axis, of the real values."""
     return finish(_l2(x, xq=xq, oq=oq), oq, of(x), activation)
 
