@@ -59,7 +59,8 @@ def sums_beyond_32_bits(g: Given) -> Outputs:
 
 def sums_wrap_in_32_bits(g: Given) -> Outputs:
     """Sums of products of 8 bits and a bias wrap in 32 bits; a multiplier above 1 shifts them left first, which loses
-    their upper bits, or they are multiplied as floats.  Right where neither happens."""
+    their upper bits, or they are multiplied as floats, of 4 bits sixteen times as large.  Right where neither
+    happens."""
     plain = g.reevaluate(attrs={"fused_activation_function": "NONE"})
     activation = g.attr("fused_activation_function", "NONE")
     if plain is None:
@@ -70,14 +71,16 @@ def sums_wrap_in_32_bits(g: Given) -> Outputs:
     low, high = clamp_range(given["oq"], of(due), activation)
     pairs = [(int(a), float(s)) for a, s in zip(acc.ravel(), np.broadcast_to(scale, acc.shape).ravel())]
     shifts = [max(0, int(fixed.multiplier(s)[1])) for _, s in pairs]
-    lost = np.reshape([_wrapped(a << n) != a << n for (a, _), n in zip(pairs, shifts)], due.shape)
+    narrow = next((g.inst.tensor(s).dtype.bits < 8 for s in ("filter", "weights") if s in g.inst.args), False)
+    more = 4 if narrow else 0  # 4 bits are the upper half of a byte
+    lost = np.reshape([_wrapped(a << max(n, more)) != a << max(n, more) for (a, _), n in zip(pairs, shifts)], due.shape)
 
     def ends(kept: list[int]) -> Any:
         made = np.clip(np.array(kept, object) + zero, low, high).astype(due.dtype).reshape(due.shape)
         return np.where(lost, made, due)
 
     cut = ends([_wrapped(_shifted_first(_wrapped(a), s)) for a, s in pairs])
-    other = ends([round(_wrapped(a) * s) for a, s in pairs])
+    other = ends([round(_wrapped(a << more) * s / 2**more) for a, s in pairs])
     return [Near(cut, np.where(lost, 1, 0), other)] if lost.any() else None
 
 
