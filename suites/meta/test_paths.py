@@ -129,7 +129,8 @@ def test_a_run_records_the_paths(tmp_path: Path) -> None:
     + [(op, "q") for op in ("CONV_2D", "RESIZE_BILINEAR", "MAX_POOL_2D")],
 )
 def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
-    """Of f32, and of 8-bit types in the quantised form ("q"); 70 % of 40 leaves room for chance where the aim is 80."""
+    """Of f32, and of 8-bit types in the quantised form ("q"); 70 % of 40 leaves room for chance where the aim is 80.
+    Of slices with masks, new axes and strides below 0, which are drawn too, the delegate takes none."""
     versions = [v for v in registry.dialect("tflite").versions.values() if v.op == op]
     chosen = [v for v in versions if str(v.version).endswith(form or tuple("0123456789"))]
     drawn = (draw_case(v, 1, 21, i, 1, invalid=False) for i in range(60) for v in chosen)
@@ -138,4 +139,5 @@ def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
     with Backends() as bench:
         results = list(Engine(bench.open(["litert-xnnpack"], strict=True)).judge(cases))
     taken = sum(r.outcome.path == "XNNPACK" for r in results)
-    assert taken >= 0.7 * len(results), f"{taken} of {len(results)}"
+    least = 0.6 if op == "STRIDED_SLICE" else 0.7
+    assert taken >= least * len(results), f"{taken} of {len(results)}"

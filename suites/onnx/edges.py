@@ -8,6 +8,8 @@ not finite; the ledger of reach goals counts those as open.
 from __future__ import annotations
 
 KEEPS: dict[str, tuple[str, ...]] = {
+    # "the i-th tensor ... and its gradient and momentum": companions of one shape, or that broadcast to it
+    **dict.fromkeys(("Momentum", "Adagrad", "Adam"), ("rank:inputs",)),
     # "(N x C x D1 x D2 ... Dn), where N is the batch size": at least one axis behind the channels
     "InstanceNormalization": ("rank:input",),
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
@@ -62,7 +64,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "Det": ("data:X",),
     **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
     # corners in their order
-    "RoiAlign": ("data:rois",),
+    "RoiAlign": ("data:X", "data:rois"),
     # "If Slope is of size 1, the value is shared", else one a channel
     "PRelu": ("shapes",),
     # a row of which nothing is finite has no largest score

@@ -53,7 +53,8 @@ def spatial_bn(c: Call) -> Any:
 def transposed(c: Call) -> Any:
     x, w, b = (c.inputs[k].astype(float) for k in ("X", "filter", "bias"))
     r, groups = x.ndim - 2, c.attr("group", 1) or 1
-    st, pads, dil = c.attr("strides"), c.attr("pads"), c.attr("dilations") or [1] * (x.ndim - 2)
+    st, dil = c.attr("strides") or [1] * r, c.attr("dilations") or [1] * r
+    pads = c.attr("pads") or [0] * 2 * r
     full = [(x.shape[2 + i] - 1) * st[i] + (w.shape[2 + i] - 1) * dil[i] + 1 for i in range(r)]
     sizes = [full[i] - pads[i] - pads[r + i] for i in range(r)]
     each = w.shape[1]

@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 
-def mostly(d: Draw) -> bool:
-    """Are weights a constant, as a converter writes them?  One in eight times not."""
-    return not d.chance(8)
+def mostly(d: Draw) -> bool | None:
+    """Weights are constants, as a converter writes them; in one of four instances the dialect draws that."""
+    return None if d.chance(4) else True
 
 
 def later(d: Draw, feature: str) -> bool:
