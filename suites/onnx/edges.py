@@ -8,8 +8,6 @@ not finite; the ledger of reach goals counts those as open.
 from __future__ import annotations
 
 KEEPS: dict[str, tuple[str, ...]] = {
-    # "the i-th tensor ... and its gradient and momentum": companions of one shape, or that broadcast to it
-    **dict.fromkeys(("Momentum", "Adagrad", "Adam"), ("rank:inputs",)),
     # "(N x C x D1 x D2 ... Dn), where N is the batch size": at least one axis behind the channels
     "InstanceNormalization": ("rank:input",),
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
@@ -32,7 +30,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "DequantizeLinear": ("rank:x_scale", "x_zero_point"),
     "QLinearMatMul": ("rank:y_scale", "a_zero_point", "b_zero_point", "y_zero_point"),
     # "the update count of X. It should be a scalar"
-    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T")),
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T", "rank:inputs")),
     "QLinearConv": (
         *("x_zero_point", "y_zero_point", "auto_pad", "pads", "rank:x_scale", "rank:w_scale", "rank:y_scale"),
     ),
