@@ -130,7 +130,7 @@ def test_a_run_records_the_paths(tmp_path: Path) -> None:
 )
 def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
     """Of f32, and of 8-bit types in the quantised form ("q"); 70 % of 40 leaves room for chance where the aim is 80.
-    Of slices with masks, new axes and strides below 0, which are drawn too, the delegate takes none."""
+    A node that the delegate took and then fails on is taken too."""
     versions = [v for v in registry.dialect("tflite").versions.values() if v.op == op]
     chosen = [v for v in versions if str(v.version).endswith(form or tuple("0123456789"))]
     drawn = (draw_case(v, 1, 21, i, 1, invalid=False) for i in range(60) for v in chosen)
@@ -138,6 +138,6 @@ def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
     cases = [c for _, c in zip(range(40), (c for c in drawn if c.dtype_name in types), strict=False)]
     with Backends() as bench:
         results = list(Engine(bench.open(["litert-xnnpack"], strict=True)).judge(cases))
-    taken = sum(r.outcome.path == "XNNPACK" for r in results)
-    least = 0.6 if op == "STRIDED_SLICE" else 0.7
-    assert taken >= least * len(results), f"{taken} of {len(results)}"
+    failed = sum("XNNPack delegate failed" in r.outcome.message for r in results)
+    taken = failed + sum(r.outcome.path == "XNNPACK" for r in results)
+    assert taken >= 0.7 * len(results), f"{taken} of {len(results)}"

@@ -31,7 +31,6 @@ from harness.declare import (
 )
 from harness.generate.draw import Draw
 from harness.tolerance import unit
-from suites.semantics.bounds import unordered
 from suites.semantics.conv import check_channels
 from suites.semantics.integers import whole
 from suites.semantics.movement.common import by_place, prod
@@ -293,22 +292,11 @@ def _edge(roi: Array, extent: int) -> float:
     return 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
 
 
-def _roi_mixed(inputs: dict[str, Object]) -> str | None:
-    """Of regions of an image with an infinity, a NaN or what leaves the type: samples have weights of 0."""
-    x, at = inputs["x"], None
-    if x.size:
-        at = unordered("inf, NaN or sums beyond the type beside weights of 0", x, (1, 2, 3), keepdims=False)
-    if at is None:
-        return None
-    lost = at.parts[0].at[inputs["batch"].astype(np.int64)]
-    return underspecified(at.parts[0].why, lost.reshape(-1, 1, 1, 1))
-
-
 @semantics(
     error=composed(_roi_bound),
     source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
     data={"x": ("unit", "small", "uniform:-4:4", "wide")},
-    ambiguous=lambda i, p: gathered(_roi_edge(i, p), _roi_mixed(i)),
+    ambiguous=_roi_edge,
 )
 def roi_align(
     x: Float[Array, "n c h w"],

@@ -41,7 +41,8 @@ __all__ = [
 
 
 def mostly(d: Draw) -> bool | None:
-    """Weights are constants, as a converter writes them; in one of four instances the dialect draws that."""
+    """Are weights a constant, as a converter writes them?  None, one time in four: the dialect draws whether, and then
+    they seldom are an input of the run."""
     return None if d.chance(4) else True
 
 

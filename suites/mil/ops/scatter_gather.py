@@ -145,34 +145,18 @@ for span, sign, batches in (
     ({"since": "ios16", "until": "ios16"}, OLD, True),
     ({"since": "ios17"}, NEW, True),
 ):
-    op(
-        "gather",
-        s.gather,
-        Spelling(fixed=sign),
-        Sampling(_or_far(s.gather)),
-        Checks(
-            breaks={
-                "index-in-range": _break_gather,
-                "axis-in-range": _break_axis("x"),
-                **(_batches(False) if batches else {}),
-            }
-        ),
-        **span,
-    )
-    op(
-        "gather_nd",
-        s.gather_nd,
-        Spelling(fixed=sign),
-        Sampling(_or_far(s.gather_nd)),
-        Checks(
-            breaks={
-                "index-in-range": _break_nd,
-                "tuple-within-rank": _break_tuple("x"),
-                **(_batches(True) if batches else {}),
-            }
-        ),
-        **span,
-    )
+    for name, meaning, breaks in (
+        ("gather", s.gather, {"index-in-range": _break_gather, "axis-in-range": _break_axis("x")}),
+        ("gather_nd", s.gather_nd, {"index-in-range": _break_nd, "tuple-within-rank": _break_tuple("x")}),
+    ):
+        op(
+            name,
+            meaning,
+            Spelling(fixed=sign),
+            Sampling(_or_far(meaning)),
+            Checks(breaks={**breaks, **(_batches(name == "gather_nd") if batches else {})}),
+            **span,
+        )
 for span, sign in SPANS:
     op(
         "gather_along_axis",
