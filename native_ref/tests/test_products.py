@@ -206,3 +206,24 @@ def test_transposed_is_the_adjoint() -> None:
         g = draw(rng, y.shape, np.int32)
         back = native.conv_transpose(g, w, None, v["strides"], v["dilations"], pads, sizes=s)
         assert int((y * g).sum()) == int((back * x).sum())
+
+
+def test_windows_far_apart() -> None:
+    """Strides and padding between which nothing lies take no memory."""
+    far = 2**31 - 1
+    x, w = np.full((1, 2, 4, 4), 3, np.float32), np.full((2, 1, 3, 3), 2, np.float32)
+    y = native.conv(x, w, None, (far, 1), (1, 1), (far, 1, far, 1), 2)  # rows before, at and behind the image
+    assert (y == np.array([[0] * 4, [36, 54, 54, 36], [0] * 4])).all()
+    y = native.conv(x, w, None, (1, far), (1, 1), (1, far, 1, far), 2)
+    assert (y == np.array([[0] * 4, [36, 54, 54, 36], [0] * 4]).T).all()
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 9, 2**31 - 1])
+def test_transposed_windows_far_apart(stride: int) -> None:
+    rng = np.random.default_rng(stride)
+    x, w = (rng.integers(-4, 5, s).astype(np.float32) for s in ((2, 3, 2, 1), (3, 2, 2, 3)))
+    y = native.conv_transpose(x, w, None, (2, stride), sizes=(4, 3))  # one column: all strides give the same
+    want = np.zeros((2, 2, 4, 3))
+    for i, t in np.ndindex(2, 2):
+        want[:, :, 2 * i + t] += np.einsum("nc,cmw->nmw", x[:, :, i, 0], w[:, :, t])
+    assert (y == want).all()

@@ -217,6 +217,11 @@ def installed(package):
         pytest.skip("needs node, and npm ci --ignore-scripts in examples/runners")
 
 
+def _left_out(case):
+    """LiteRT leaves these out (``litert-fused-tanh-left-out``); the list is for its Python package."""
+    return case.inst.attrs.get("fused_activation_function") in {"TANH", "SIGN_BIT"}
+
+
 @pytest.mark.parametrize(
     ("runtime", "package", "op"),
     [("ort", "onnxruntime-web", "onnx/Add/14"), ("litert", "@litertjs/core", "tflite/MUL/1")],
@@ -229,11 +234,11 @@ def test_the_sample_in_a_browser_computes(runtime, package, op):
         v = registry.dialect(op.split("/")[0]).versions[op]
         opset = max(o for o in v.opsets if o <= (handle.info.opset or o))
         drawn = (draw_case(v, opset, 0, i, 1, invalid=False) for i in range(100))
-        judged = list(Engine([handle]).judge([c for c in drawn if c.dtype_name == "f32"][:6]))
+        judged = list(Engine([handle]).judge([c for c in drawn if c.dtype_name == "f32" and not _left_out(c)][:6]))
         assert "HeadlessChrome" in handle.info.more["engine"]
     verdicts = [j.verdict for j in judged]
     assert Verdict.AGREE in verdicts
-    assert set(verdicts) <= {Verdict.AGREE, Verdict.UNINFORMATIVE, Verdict.KNOWN}
+    assert set(verdicts) <= {Verdict.AGREE, Verdict.UNINFORMATIVE}
 
 
 def test_a_browser_that_cannot_be_had_is_one_line(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any as Object
 
 import numpy as np
@@ -196,13 +197,22 @@ def maxima_among_zeros(
 ) -> tuple[Array, Array]:
     """The maxima if padding holds zeros that count: the stated padding; that and what rounding up brings in."""
     g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
-    n, s = len(kernel), x.shape[2:]
-    begins, ends = g.pads[:n], g.pads[n:]
-    reach = [(z - 1) * t + d * (k - 1) + 1 for z, t, d, k in zip(g.sizes, g.strides, g.dilations, kernel)]
-    beyond = tuple(max(e, r - b - m) for e, r, b, m in zip(ends, reach, begins, s))
-    flat = Geometry(g.strides, g.dilations, (0,) * (2 * n), g.sizes)
-    first, second = (_run("max", np.pad(x, [(0, 0), (0, 0), *zip(begins, e)]), kernel, flat) for e in (ends, beyond))
-    return np.asarray(first), np.asarray(second)
+    n, m = len(kernel), x.shape[2:]
+    y = np.asarray(_run("max", x, kernel, g))
+    taps = [
+        np.arange(z)[:, None] * t - b + np.arange(k) * d
+        for z, t, d, k, b in zip(g.sizes, g.strides, g.dilations, kernel, g.pads[:n])
+    ]
+    stated = [(at >= -b) & (at < size + e) for at, size, b, e in zip(taps, m, g.pads[:n], g.pads[n:])]
+    zero = [(at < 0) | (at >= size) for at, size in zip(taps, m)]
+    within = (stated, [np.ones(at.shape, bool) for at in taps])
+    first, second = (_somewhere([(z & w).any(1) for z, w in zip(zero, ws)], [w.any(1) for w in ws]) for ws in within)
+    return np.where(first, np.maximum(y, 0), y), np.where(second, np.maximum(y, 0), y)
+
+
+def _somewhere(zero: list[Array], seen: list[Array]) -> Array:
+    """The windows that hold a padded cell: on one axis a tap of theirs is padding, on each it sees something."""
+    return np.logical_and(reduce(np.logical_or.outer, zero), reduce(np.logical_and.outer, seen))
 
 
 @semantics(

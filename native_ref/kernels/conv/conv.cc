@@ -45,7 +45,7 @@ void conv_any(const Tensor& x, const Tensor& w, const Tensor* bias, const Window
   if (y.size() == 0) return;
   switch (way_of(x, w, bias, w.dim(0) ? w.size() / w.dim(0) : 0)) {
     case Way::screened:
-      if (w.dim(1) == 1 && w.dim(0) / v.groups <= 2) return depthwise(x, w, bias, v, y);
+      if (w.dim(1) == 1 && w.dim(0) / v.groups <= 2 && depthwise(x, w, bias, v, y)) return;
       return convolve<float, double>(x, w, bias, v, y, true, gemm::multiply_screened);
     case Way::dot2: return convolve<double, double>(x, w, bias, v, y, true, gemm::multiply_dot2);
     case Way::bytes: return convolve<float, std::int64_t>(x, w, bias, v, y, false, gemm::multiply_bytes);

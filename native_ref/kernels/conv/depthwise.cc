@@ -17,7 +17,8 @@ class Seen {
   Seen(const Geometry& g, const Window& v) : g_(g), v_(v) {
     for (std::size_t i = 0; i < 3; ++i) span_[i] = (g.out[i] - 1) * v.stride[i] + (g.kernel[i] - 1) * v.dilation[i] + 1;
     width_ = (span_[2] + v.stride[2] - 1) / v.stride[2] + kSlack;
-    cells_.resize(static_cast<std::size_t>(v.stride[2] * span_[0] * span_[1] * width_));
+    phases_ = std::min(v.stride[2], span_[2]);
+    cells_.resize(static_cast<std::size_t>(phases_ * span_[0] * span_[1] * width_));
   }
   void fill(const float* image) {
     for (Index z = 0; z < span_[0]; ++z)
@@ -25,7 +26,7 @@ class Seen {
         const Index iz = z - v_.begin[0], iy = y - v_.begin[1];
         if (iz < 0 || iz >= g_.in[0] || iy < 0 || iy >= g_.in[1]) continue;  // stays zero
         const float* from = image + iz * g_.step[0] + iy * g_.step[1];
-        for (Index phase = 0; phase < v_.stride[2]; ++phase) {
+        for (Index phase = 0; phase < phases_; ++phase) {
           double* to = cells_.data() + row(phase, z, y);
           const Index s = v_.stride[2], first = phase - v_.begin[2];  // input column of the first cell
           const Index low = first >= 0 ? 0 : (-first + s - 1) / s;
@@ -54,7 +55,7 @@ class Seen {
   const Geometry& g_;
   const Window& v_;
   std::array<Index, 3> span_{};
-  Index width_;
+  Index width_, phases_;
   std::vector<double> cells_;
 };
 
@@ -62,12 +63,16 @@ class Seen {
 
 // One channel per group: every tap times a row of outputs, sums kept in registers; nothing is packed.  The sums are
 // plain f64, with the squares of what each window saw beside them, and redone by Dot2 where that is not enough.
-void depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
+bool depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y) {
   using V = Vec<double>;
   constexpr Index L = kLanes<double>;
   const Operand<float> x(tx);
   const Geometry g = geometry(x, w, y, v.groups);
   const std::vector<float> a = weights_with_bias<float>(w, bias);
+  double spanned = 1;
+  for (std::size_t i = 0; i < 3; ++i)
+    spanned *= static_cast<double>((g.out[i] - 1) * v.stride[i] + (g.kernel[i] - 1) * v.dilation[i] + 1);
+  if (spanned > 1e6 + 64 * static_cast<double>(tx.size() + y.size())) return false;
   const Index taps = g.taps(), depth = taps + (bias ? 1 : 0), n = g.outputs(), width = g.out[2];
   Result<double> result(y, g.filters * n);
   Seen seen(g, v);
@@ -121,6 +126,7 @@ void depthwise(const Tensor& tx, const Tensor& w, const Tensor* bias, const Wind
       }
       result.store(offset, g.filters * n);
     }
+  return true;
 }
 
 }  // namespace opconform::conv

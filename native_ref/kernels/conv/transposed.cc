@@ -22,7 +22,7 @@ void unsort(const C* __restrict from, Index alike, Index step, Index n, C* __res
     if (n % 2) to[n - 1] = from[n / 2];
     return;
   }
-  for (Index q = 0; q < step; ++q, from += alike)
+  for (Index q = 0; q < std::min(step, n); ++q, from += alike)
     for (Index i = q, k = 0; i < n; i += step) to[i] = from[k++];
 }
 
@@ -34,8 +34,8 @@ class Falling {
   // carry: whether rounding errors of these additions are kept
   Falling(const Geometry& geometry, const Window& window, bool carry)
       : g_(geometry), v_(window), carry_(carry), step_(v_.stride[2]), alike_((g_.out[2] + step_ - 1) / step_),
-        lines_(g_.out[0] * g_.out[1]), sorted_(static_cast<std::size_t>(step_ == 1 ? 0 : size())),
-        lost_(static_cast<std::size_t>(carry ? size() : 0)) {}
+        width_(std::min(step_, g_.out[2]) * alike_), lines_(g_.out[0] * g_.out[1]),
+        sorted_(static_cast<std::size_t>(step_ == 1 ? 0 : size())), lost_(static_cast<std::size_t>(carry ? size() : 0)) {}
 
   // from: [taps, inputs]; cells: the outputs.
   [[gnu::noinline]] void add(const C* from, C start, C* cells) {
@@ -61,7 +61,7 @@ class Falling {
               const Index oz = z * v.stride[0] - v.begin[0] + kz * v.dilation[0];
               const Index oy = r * v.stride[1] - v.begin[1] + ky * v.dilation[1];
               if (oz < 0 || oz >= g.out[0] || oy < 0 || oy >= g.out[1]) continue;
-              const Index cell = (oz * g.out[1] + oy) * step * alike + place;
+              const Index cell = (oz * g.out[1] + oy) * width_ + place;
               const C* e = from + low;
               C* to = image + cell;
               if (!carry_) {
@@ -79,15 +79,15 @@ class Falling {
     for (std::size_t i = 0; i < lost_.size(); ++i)
       if (std::isfinite(static_cast<double>(image[i]))) image[i] += lost_[i];
     for (Index line = 0; step > 1 && line < lines_; ++line)
-      unsort(image + line * step * alike, alike, step, g.out[2], cells + line * g.out[2]);
+      unsort(image + line * width_, alike, step, g.out[2], cells + line * g.out[2]);
   }
 
  private:
-  Index size() const { return lines_ * step_ * alike_; }
+  Index size() const { return lines_ * width_; }
   const Geometry& g_;
   const Window& v_;
   bool carry_;
-  Index step_, alike_, lines_;
+  Index step_, alike_, width_, lines_;  // width: of a line, sorted
   std::vector<C> sorted_, lost_;
 };
 

@@ -50,8 +50,8 @@ std::vector<T> weights_with_bias(const Tensor& w, const Tensor* bias);
 // How the product is carried out; depth: the terms of a sum without the bias.
 Way way_of(const Tensor& x, const Tensor& w, const Tensor* bias, Index depth);
 
-// One channel per group, narrow floats.
-void depthwise(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y);
+// One channel per group, narrow floats.  False, and nothing done: the windows span padding far larger than x and y.
+bool depthwise(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y);
 void transposed(const Tensor& x, const Tensor& w, const Tensor* bias, const Window& v, const Tensor& y);
 
 }  // namespace opconform::conv
