@@ -206,13 +206,16 @@ def maxima_among_zeros(
     stated = [(at >= -b) & (at < size + e) for at, size, b, e in zip(taps, m, g.pads[:n], g.pads[n:])]
     zero = [(at < 0) | (at >= size) for at, size in zip(taps, m)]
     within = (stated, [np.ones(at.shape, bool) for at in taps])
-    first, second = (_somewhere([(z & w).any(1) for z, w in zip(zero, ws)], [w.any(1) for w in ws]) for ws in within)
+    first, second = (_somewhere([z & w for z, w in zip(zero, ws)], ws) for ws in within)
     return np.where(first, np.maximum(y, 0), y), np.where(second, np.maximum(y, 0), y)
 
 
 def _somewhere(zero: list[Array], seen: list[Array]) -> Array:
-    """The windows that hold a padded cell: on one axis a tap of theirs is padding, on each it sees something."""
-    return np.logical_and(reduce(np.logical_or.outer, zero), reduce(np.logical_and.outer, seen))
+    """The windows that hold a padded cell: on one axis a tap of theirs is padding, on each it sees something.
+
+    zero, seen: of each axis, by window and tap."""
+    padded, sees = ([np.asarray(taps.any(1)) for taps in axes] for axes in (zero, seen))
+    return np.logical_and(reduce(np.logical_or.outer, padded), reduce(np.logical_and.outer, sees))
 
 
 @semantics(
