@@ -16,10 +16,14 @@ from suites.passes.edits import Edit, Outputs, after
 
 
 def _last(e: Edit, node: Node | None, x: Any) -> Node | None:
-    """The last of the products with x or a constant behind a node."""
-    while (further := e.follower(node, "mul")) is not None and any(
-        further.inputs[k] == x or e.const(further, k) is not None for k in ("x", "y")
-    ):
+    """The last of the products with x, a multiple of x or a constant behind a node."""
+
+    def one_of_it(further: Node, slot: str) -> bool:
+        made = e.maker(further.inputs[slot], "mul")
+        multiple = e.side(made) if made is not None else None
+        return further.inputs[slot] == x or e.const(further, slot) is not None or bool(multiple and multiple[1] == x)
+
+    while (further := e.follower(node, "mul")) is not None and any(one_of_it(further, k) for k in ("x", "y")):
         node = further
     return node
 
