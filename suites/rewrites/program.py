@@ -101,10 +101,11 @@ def _steps(ctx: Context, k: int) -> Any:
 
 
 def _tie(ctx: Context, k: int) -> Any:
-    """How far the unrounded steps may be off: what is quantised by the program's bound, and the division."""
+    """How far the unrounded steps may be off: what is quantised by the program's bound, and the division.  Behind
+    another node the integers are off by the program's bound."""
     node = _last(ctx.call, k)
     if node is None:
-        return 0.0
+        return LANGUAGE.bounds(ctx.call)[k]
     x, scope = node.value("x"), LANGUAGE.run_call(ctx.call)
     value = scope[x].astype(np.float64)
     scale, zero = _scales(scope, node, value)

@@ -10,7 +10,8 @@ import pytest
 
 from harness.cases.case import Case, fill
 from harness.cases.result import Result
-from harness.core.dtypes import F32, F64, I32, DType
+from harness.compare import judge
+from harness.core.dtypes import F32, F64, I8, I32, DType
 from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
@@ -254,3 +255,23 @@ def test_an_infinity_of_a_program_is_free_where_sums_of_finite_numbers_overflow(
     spoilt = verdict("onnx-reference", case, lambda y: np.where(np.arange(3)[:, None] == row, np.float32(np.nan), y))
     assert verdict("onnx-reference", case).verdict is Verdict.AGREE
     assert spoilt.verdict is told
+
+
+def test_an_integer_on_a_tie_may_turn_over_behind_another_node_too() -> None:
+    """The mean is 40.49999... steps in one order of rounding and 40.5 in another."""
+    nodes = [
+        Node("DequantizeLinear", {"x": "p0", "x_scale": "s", "x_zero_point": "z"}, ["d"], {}),
+        Node("AveragePool", {"X": "d"}, ["m"], {"kernel_shape": [2, 2]}),
+        Node("QuantizeLinear", {"x": "m", "y_scale": "t", "y_zero_point": "o"}, ["q"], {}),
+        Node("Where", {"condition": "yes", "X": "q", "Y": "o"}, ["y"], {}),
+    ]
+    consts: dict[str, Any] = {"s": np.float32(0.02), "z": np.int8(-100), "t": np.float32(0.05), "o": np.int8(3)}
+    consts = {k: np.asarray(v) for k, v in consts.items()} | {"yes": np.array([[[[True, True]]]])}
+    x = np.array([[[[2, 1, 5], [0, 2, 9]]]], np.int8)
+    case = program("qdq_unary", nodes, consts, I8, x)
+    assert case.expected is not None
+    (e,) = case.expected[0]
+    assert e.value.ravel().tolist()[0] == 43
+    for answer, verdict_of_it in (([43, 45], Verdict.AGREE), ([44, 45], Verdict.AGREE), ([43, 48], Verdict.MISMATCH)):
+        judged = judge([e], Outcome(Status.VALUE, [np.array([[[answer]]], np.int8)]))
+        assert judged.verdict is verdict_of_it, answer
