@@ -31,13 +31,16 @@ _FOUND = np.dtype([("value", np.float64), ("error", np.float64)])
 
 class Numbers:
     """Values with a bound on their error.  It is infinite where arithmetic may leave the range of f32 on its way: what
-    comes of that may be infinite or NaN, though the value lies in the range."""
+    comes of that may be infinite or NaN, though the value lies in the range.
 
-    __slots__ = ("error", "value")
+    finite: how large the finite terms of a sum may become together, which is less where others are infinite."""
 
-    def __init__(self, value: Array, error: Array | float = 0.0) -> None:
+    __slots__ = ("error", "finite", "value")
+
+    def __init__(self, value: Array, error: Array | float = 0.0, finite: Array | None = None) -> None:
         self.value = value
         self.error = np.broadcast_to(np.asarray(error, np.float64), value.shape)
+        self.finite = np.where(np.isfinite(value), np.abs(value), 0.0) + self.error if finite is None else finite
 
     def quantised(self, asymmetric: bool | str) -> Numbers:
         """After their quantisation: half a step of the range that all of them may have."""
@@ -61,12 +64,14 @@ class Numbers:
                 np.isfinite(a), a, 0.0
             )
             error = np.where(size < _HIGHEST, error + gamma(w.shape[1] + 8, u) * size, np.inf)
-            return Numbers(value, np.where(np.isinf(value) & (finite < _HIGHEST), 0.0, error))
+            return Numbers(value, np.where(np.isinf(value) & (finite < _HIGHEST), 0.0, error), finite)
 
     def plus(self, other: Numbers, u: float) -> Numbers:
         with np.errstate(all="ignore"):
             value, error = self.value + other.value, self.error + other.error
-            return Numbers(value, _in_range(value, error + 2 * u * (np.abs(value) + error), error))
+            finite = self.finite + other.finite
+            infinite = np.where(finite < _HIGHEST, error, np.inf)
+            return Numbers(value, _in_range(value, error + 2 * u * (np.abs(value) + error), infinite), finite)
 
     def by(self, other: Numbers, u: float) -> Numbers:
         """Element by element."""
