@@ -29,7 +29,7 @@ from harness.core.dtypes import (
 from harness.declare import Any as Any_
 from harness.declare import Array, Choice, ElementType, Flag, exact, first_of, gathered, semantics, underspecified
 
-_FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
+FINITE = (F4E2M1, F6E2M3, F6E3M2)  # neither infinities nor NaN
 _FLOAT8 = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ)
 _E8M0_ROUNDING = {"up": "up", "down": "zero", "nearest": "away"}
 _E8M0_ENDS = np.array([0xFE, 0xFF], np.uint8).view(F8E8M0.np)  # the largest, NaN
@@ -48,7 +48,7 @@ def out_of_range(x: Any, to: DType, rounding: str = "trunc") -> Any:
 def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
     x, to = inputs["x"], params["to"]
     if of(x).kind == "s":
-        if to is not F8E8M0 and to not in _FINITE and to.kind not in "iu":
+        if to is not F8E8M0 and to not in FINITE and to.kind not in "iu":
             return None
         x = np.array([_number(v, F64) for v in x.ravel()], np.float64).reshape(x.shape)
     rounding = "round_half_even" if to.bits < 8 and of(inputs["x"]).kind == "f" else "trunc"
@@ -68,7 +68,7 @@ def _onnx_silent(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
             if not saturate and mode == "down":  # it rounds to the largest, but is out of range before
                 beyond = (wide > float_max(F8E8M0)) & np.isfinite(wide)
                 found.append(underspecified(why, beyond, _E8M0_ENDS[0], _E8M0_ENDS[1]))
-    if to in _FINITE and of(x).kind in "fiu":
+    if to in FINITE and of(x).kind in "fiu":
         with np.errstate(all="ignore"):
             wide = np.abs(native.convert(x, np.float64))
         why = f"ONNX Cast: out of range is infinite, and NaN is kept, but {to} has neither"

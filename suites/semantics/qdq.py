@@ -11,7 +11,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import F4E2M1, F32, F64, U8, DType, float_max, int_range, of
+from harness.core.dtypes import F32, F64, U8, DType, float_max, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import (
     Any,
@@ -35,6 +35,7 @@ from harness.declare import (
     underspecified,
 )
 from harness.tolerance import unit
+from suites.semantics.cast import FINITE
 from suites.semantics.conv import check_channels, check_grain
 from suites.semantics.linear import centred
 from suites.semantics.window import MODES, geometry
@@ -121,7 +122,7 @@ def _q_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     zeros = (quotient == 0) & (np.signbit(quotient) | (x.dtype.kind not in "iu"))
     sign = "the sign of a zero quotient, to which a zero point of zero is added or not"
     return gathered(
-        underspecified(f"QuantizeLinear of NaN to {out}, which has none", nan) if out is F4E2M1 else None,
+        underspecified(f"QuantizeLinear of NaN to {out}, which has none", nan) if out in FINITE else None,
         underspecified(sign, zeros, np.zeros(x.shape)) if zeros.any() else None,
         wider,
     )
