@@ -163,6 +163,15 @@ def products_lost(g: Given) -> Outputs:
     return [NOTHING if o in lost else None for o in program.outputs] if lost else None
 
 
+def convolutions_lost(g: Given) -> Outputs:
+    """Outputs that a Conv gives, and an Add takes, have no value; what the Add gives is there."""
+    program = g.attr("program")
+    made = {n.outputs[0] for n in program.nodes if n.op == "Conv"}
+    lost = {_source(program, x) for n in program.nodes if n.op == "Add" for x in n.inputs.values()} & made
+    lost &= set(program.outputs)
+    return [NOTHING if o in lost else None for o in program.outputs] if lost else None
+
+
 def transposed_products_lost(g: Given) -> Outputs:
     """Outputs that a product gives, and a Transpose takes, have no value; what the Transpose gives is there."""
     program = g.attr("program")
