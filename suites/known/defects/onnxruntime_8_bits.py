@@ -131,6 +131,37 @@ def products_of_blocks_beyond_8_bits(g: Given) -> Outputs:
     return row
 
 
+_STAND_INS = (np.nan, 0.0, 1.0, -1.0, 1e6, -1e6)
+
+
+def what_follows_from_rows_beyond_8_bits(g: Given) -> Outputs:
+    """Anything comes of a row of the first factor with numbers that are infinite, NaN or huge, where the right result
+    is not finite and changes with the row; the rest is right."""
+    found = _product(g)
+    if found is None:
+        return None
+    node, x, *_ = found
+    with np.errstate(all="ignore"):
+        rows = ~(np.abs(x.astype(np.float64)).max(-1, keepdims=True, initial=0) < _HUGE)
+    program, language = g.attr("program"), g.case.version.dialect.language
+    made = language.run(program, g["inputs"], g.inst.opset)[node.outputs[0]]
+    if made.ndim != rows.ndim or not rows.any():
+        return None
+    moved = [np.zeros(e.value.shape, bool) for e in g.expected]
+    for stand_in in _STAND_INS:
+        given = {node.outputs[0]: np.where(rows, made.dtype.type(stand_in), made)}
+        scope = language.values_given(program, g["inputs"], g.inst.opset, given)
+        for mask, name, e in zip(moved, program.outputs, g.expected):
+            y, due = (v.astype(np.float64) for v in (scope[name], e.value))
+            if y.shape != due.shape:
+                return None
+            mask |= ~((y == due) | (np.isnan(y) & np.isnan(due)))
+    return [
+        Near(e.value, np.where(mask & ~np.isfinite(e.value.astype(np.float64)), np.inf, e.error.bound(e.context())))
+        for mask, e in zip(moved, g.expected)
+    ]
+
+
 def _dequantised(program: Graph, name: Any) -> Node | None:
     """The DequantizeLinear that makes a value, behind nodes that only move it."""
     made = maker(program, name)
