@@ -11,6 +11,7 @@ from harness.core.errors import RuleError
 from harness.declare import Choice, Context, Float, Int, Integer, T, accumulates, composed, semantics, underspecified
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
+from harness.tolerance.underspecified import of_result
 
 Array = np.ndarray
 MODES = ("mean", "sum", "none")
@@ -37,22 +38,31 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
         return np.asarray(loss.sum() if mode == "sum" else loss.sum() / per.sum())
 
 
+_MIXED = "weighted losses beyond the type, or a quotient of weights that cancel or vanish"
+
+
 def _sums_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """Weighted losses that overflow on the way to their sum, or whose weights lose digits to underflow or to each
     other before they divide it."""
     if params["reduction"] == "none":
         return None
-    x, w = inputs["x"].astype(np.float64), inputs["weight"]
-    w = np.ones(1) if w is None else np.abs(w.astype(np.float64))
+    x = inputs["x"].astype(np.float64)
+    fine = bool(np.isfinite(x).all())
+    return None if fine and _digits_kept(x, inputs, params) else underspecified(_MIXED, np.True_)
+
+
+def _digits_kept(x: Array, inputs: dict[str, Object], params: dict[str, Object]) -> bool:
+    """Do sums of the finite among the losses x stay within the type, and their weights keep their digits?"""
+    w = np.ones(1) if inputs["weight"] is None else np.abs(inputs["weight"].astype(np.float64))
     n = max(1, inputs["target"].size)
     with np.errstate(all="ignore"):
-        fine = float(np.abs(x).max(initial=0.0)) * float(w.max(initial=0.0)) * n < float_max(of(inputs["x"]))
-        fine = fine and bool(np.isfinite(x).all())
+        size = float(np.abs(np.where(np.isfinite(x), x, 0.0)).max(initial=0.0))
+        fine = size * float(w.max(initial=0.0)) * n < float_max(of(inputs["x"]))
+        fine = fine and float(w.sum()) * n < float_max(of(inputs["x"]))
     least = float(w[w > 0].min(initial=1.0))
     signs = inputs["weight"] is not None and bool((inputs["weight"].astype(np.float64) < 0).any())
-    if fine and least * 2.0**-24 > smallest_normal(of(inputs["x"])) and not (signs and params["reduction"] == "mean"):
-        return None
-    return underspecified("weighted losses beyond the type, or a quotient of weights that cancel or vanish", np.True_)
+    apart = signs and params["reduction"] == "mean"
+    return fine and least * 2.0**-24 > smallest_normal(of(inputs["x"])) and not apart
 
 
 @semantics(
@@ -136,6 +146,7 @@ def _logp_bound(ctx: Context) -> Array:
     error=(composed(_cross_bound), composed(_logp_bound)),
     source="ONNX SoftmaxCrossEntropyLoss-12, -13",
     data={"x": ("unit", "small", "uniform:-4:4", "uniform:-1000:1000")},
+    ambiguous=lambda i, p: _cross_mixed(i, p),
 )
 def softmax_cross_entropy(
     x: Float[Array, "n c *s"],
@@ -148,6 +159,18 @@ def softmax_cross_entropy(
     """The negative log likelihood loss of log_softmax(x) over classes, and that log_softmax."""
     logp = _log_softmax(x)
     return reduced(*_chosen(logp, target, weight, ignore_index), reduction), logp
+
+
+def _cross_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """A logarithm beyond the type, of which a weight makes a loss within it; sums as of ``nll_loss``."""
+    logp = _log_softmax(inputs["x"])
+    if params["reduction"] != "none":
+        return None if _digits_kept(logp, inputs, params) else underspecified(_MIXED, of_result(0, np.True_))
+    top = float_max(of(inputs["x"]))
+    loss, per = _chosen(logp, inputs["target"], inputs["weight"], params["ignore_index"])
+    with np.errstate(all="ignore"):
+        beyond = (np.abs(loss / per) > top) & (np.abs(loss) <= top)
+    return underspecified("a logarithm beyond the type", of_result(0, beyond)) if beyond.any() else None
 
 
 @softmax_cross_entropy.draw

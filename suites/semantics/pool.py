@@ -25,6 +25,7 @@ from harness.declare import (
     composed,
     exact,
     first_of,
+    gathered,
     semantics,
     underspecified,
 )
@@ -405,7 +406,7 @@ def _draw_rois(d: Draw) -> dict[str, Object]:
     error=exact(),
     source="ONNX MaxRoiPool-1, -22 (Fast R-CNN RoI pooling)",
     draw=_draw_rois,
-    ambiguous=lambda inputs, params: _nan_in_region(inputs, params),
+    ambiguous=lambda i, p: gathered(_nan_in_region(i, p), _corners_on_ties(i, p)),
 )
 def max_roi_pool(x: Float[Array, "n c h w"], rois: Float[Array, "r 5"], *, sizes: Ints, scale: Real = 1.0) -> Array:
     """Maxima of ``sizes`` cells of every region (batch, x1, y1, x2, y2), corners scaled and rounded, ends included.
@@ -428,6 +429,18 @@ def _nan_in_region(inputs: dict[str, Object], params: dict[str, Object]) -> str 
     return underspecified("NaN in x: the op set does not say whether it wins or loses", at, *readings)
 
 
+def _corners_on_ties(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Corners halfway between two cells: which of them is not said."""
+    x, how = inputs["x"], (inputs["rois"], params["sizes"], params["scale"])
+    corners = inputs["rois"][:, 1:].astype(np.float64) * params["scale"]
+    if not (corners - np.floor(corners) == 0.5).any():
+        return None
+    due = _of_regions(x, *how, _largest)
+    others = [_of_regions(x, *how, _largest, rounded) for rounded in (_half_away, np.rint)]
+    at = np.logical_or.reduce([(y != due) & ~(np.isnan(y) & np.isnan(due)) for y in others])
+    return underspecified("a corner of a region halfway between two cells", at, *others)
+
+
 def _largest(cell: Array) -> Array:
     return cell.max((1, 2))
 
@@ -441,7 +454,22 @@ def _after_nan(cell: Array) -> Array:
     return out
 
 
-def _of_regions(x: Array, rois: Array, sizes: Object, scale: float, of_cell: Callable[[Array], Array]) -> Array:
+def _half_up(v: float) -> float:
+    return float(np.floor(v + 0.5))
+
+
+def _half_away(v: float) -> float:
+    return float(np.copysign(np.floor(abs(v) + 0.5), v))
+
+
+def _of_regions(
+    x: Array,
+    rois: Array,
+    sizes: Object,
+    scale: float,
+    of_cell: Callable[[Array], Array],
+    rounded: Callable[[float], float] = _half_up,
+) -> Array:
     if len(sizes) != 2:
         raise RuleError("two-sizes", f"sizes {list(sizes)}, expected height and width")
     if min(sizes) < 1:
@@ -454,7 +482,7 @@ def _of_regions(x: Array, rois: Array, sizes: Object, scale: float, of_cell: Cal
         b = int(corners[r, 0])
         if not 0 <= b < n:
             raise RuleError("roi-batch-in-range", f"batch {b} of {n}")
-        x1, y1, x2, y2 = (int(np.floor(v * scale + 0.5)) for v in corners[r, 1:])
+        x1, y1, x2, y2 = (int(rounded(v * scale)) for v in corners[r, 1:])
         rh, rw = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
         for i in range(ph):
             top_, bottom = (min(max(v + y1, 0), h) for v in (i * rh // ph, -(-(i + 1) * rh // ph)))
