@@ -38,6 +38,7 @@ def reduced(loss: Array, per: Array, mode: str) -> Array:
         return np.asarray(loss.sum() if mode == "sum" else loss.sum() / per.sum())
 
 
+_BEYOND = "weighted losses, or weights, that leave the type on the way to their sum"
 _MIXED = "weighted losses beyond the type, or a quotient of weights that cancel or vanish"
 
 
@@ -47,22 +48,22 @@ def _sums_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | N
     if params["reduction"] == "none":
         return None
     x = inputs["x"].astype(np.float64)
-    fine = bool(np.isfinite(x).all())
-    return None if fine and _digits_kept(x, inputs, params) else underspecified(_MIXED, np.True_)
+    fine = bool(np.isfinite(x).all()) and _in_range(x, inputs)
+    w = np.ones(1) if inputs["weight"] is None else np.abs(inputs["weight"].astype(np.float64))
+    least = float(w[w > 0].min(initial=1.0))
+    signs = inputs["weight"] is not None and bool((inputs["weight"].astype(np.float64) < 0).any())
+    if fine and least * 2.0**-24 > smallest_normal(of(inputs["x"])) and not (signs and params["reduction"] == "mean"):
+        return None
+    return underspecified(_MIXED, np.True_)
 
 
-def _digits_kept(x: Array, inputs: dict[str, Object], params: dict[str, Object]) -> bool:
-    """Do sums of the finite among the losses x stay within the type, and their weights keep their digits?"""
+def _in_range(x: Array, inputs: dict[str, Object]) -> bool:
+    """Do sums of the finite among the losses x, and of their weights, stay within the type?"""
     w = np.ones(1) if inputs["weight"] is None else np.abs(inputs["weight"].astype(np.float64))
     n = max(1, inputs["target"].size)
     with np.errstate(all="ignore"):
         size = float(np.abs(np.where(np.isfinite(x), x, 0.0)).max(initial=0.0))
-        fine = size * float(w.max(initial=0.0)) * n < float_max(of(inputs["x"]))
-        fine = fine and float(w.sum()) * n < float_max(of(inputs["x"]))
-    least = float(w[w > 0].min(initial=1.0))
-    signs = inputs["weight"] is not None and bool((inputs["weight"].astype(np.float64) < 0).any())
-    apart = signs and params["reduction"] == "mean"
-    return fine and least * 2.0**-24 > smallest_normal(of(inputs["x"])) and not apart
+        return max(size, 1.0) * float(w.max(initial=0.0)) * n < float_max(of(inputs["x"]))
 
 
 @semantics(
@@ -162,10 +163,10 @@ def softmax_cross_entropy(
 
 
 def _cross_mixed(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
-    """A logarithm beyond the type, of which a weight makes a loss within it; sums as of ``nll_loss``."""
+    """A logarithm beyond the type, of which a weight makes a loss within it; sums that leave the type on their way."""
     logp = _log_softmax(inputs["x"])
     if params["reduction"] != "none":
-        return None if _digits_kept(logp, inputs, params) else underspecified(_MIXED, of_result(0, np.True_))
+        return None if _in_range(logp, inputs) else underspecified(_BEYOND, of_result(0, np.True_))
     top = float_max(of(inputs["x"]))
     loss, per = _chosen(logp, inputs["target"], inputs["weight"], params["ignore_index"])
     with np.errstate(all="ignore"):
