@@ -39,6 +39,8 @@ def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> 
     dims = list(dims)
     if not x.ndim:
         raise RuleError("axes-in-range", "a scalar has no axis")
+    if len(dims) > x.ndim and shapes is not None:
+        raise RuleError("one-per-axis", f"{list(shapes)} for rank {x.ndim}")
     if any(not -x.ndim <= a < x.ndim for a in dims):
         raise RuleError("axes-in-range", f"{dims} for rank {x.ndim}")
     if shapes is not None and len(shapes) != len(dims):
