@@ -204,7 +204,7 @@ def test_scales_follow_an_extent_that_is_moved() -> None:
     q = {"scale": [0.1, 0.2, 0.3], "zero_point": [0, 0, 0], "axis": 1}
     a = Arg(F32, (2, 3), quant=q)
     for n in (1, 2, 7):
-        moved = moves._reshaped(a, (2, n)).quant
+        moved = moves.reshaped(a, (2, n)).quant
         assert len(moved["scale"]) == len(moved["zero_point"]) == n
         assert moved["scale"] == [q["scale"][i % 3] for i in range(n)]
-    assert moves._reshaped(a, (5, 3)).quant is q
+    assert moves.reshaped(a, (5, 3)).quant is q

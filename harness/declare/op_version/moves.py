@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from harness.core.dtypes import int_range
@@ -20,7 +19,7 @@ _INTEGERS = 16  # elements of an operand that holds integers one by one
 _WHOLE = (Integer, Divisor, Axis, Axes, Each, Pads, Ints)  # parameters that are integers
 _AXES = {"axis", "axes", "perm", "batch_axis", "time_axis"}
 _SIMPLE = {"int", "ints", "float", "str", "bool", "dtype"}
-_ENDS = (0, 1, -1, 2, -2, 2**31 - 1, -(2**31))
+_ENDS = (0, 1, -1, 2, -2, 2**24, 2**31 - 1, -(2**31))
 
 
 def plain(inst: Instance) -> list[tuple[str, int | None, Arg]]:
@@ -55,7 +54,7 @@ def _rescaled(q: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return {**q, **{n: (q[n] * (shape[axis] // many + 1))[: shape[axis]] for n in ("scale", "zero_point")}}
 
 
-def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
+def reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
     values = a.values
     if values is not None:
         n = math.prod(shape)
@@ -64,7 +63,7 @@ def _reshaped(a: Arg, shape: tuple[int, ...]) -> Arg:
     return replace(a, shape=shape, values=values, dynamic=dynamic, quant=_rescaled(a.quant, a.shape, shape))
 
 
-def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def extent_moved(version: Any, d: Draw, inst: Instance, extents: tuple[int, ...] | None = None) -> Instance | None:
     """An axis of no element, of one or of many; half the time so is every axis that was as long, and what else counts
     as many."""
     keeps = version.dialect.keeps(version)
@@ -74,7 +73,7 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
     if not at:
         return None
     slot, k, a, i = d.pick(at)
-    old, new = a.shape[i], d.pick(version.dialect.edge_extents)
+    old, new = a.shape[i], d.pick(extents or version.dialect.edge_extents)
     if old == new:
         return None
     if d.bool():
@@ -84,7 +83,7 @@ def _extent(version: Any, d: Draw, inst: Instance) -> Instance | None:
         shapes = [((s, j), x, tuple(new if n == old else n for n in x.shape)) for s, j, x in free]
     if new > 1 and any(math.prod(shape) > ELEMENTS for *_, shape in shapes):
         return None
-    moved = changed(inst, {at: _reshaped(x, shape) for at, x, shape in shapes})
+    moved = changed(inst, {at: reshaped(x, shape) for at, x, shape in shapes})
     return _counting(version, moved, old, new) if old > 1 < new else moved
 
 
@@ -99,7 +98,7 @@ def _counting(version: Any, inst: Instance, old: int, new: int) -> Instance:
     return replace(inst, attrs=attrs)
 
 
-def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def rank_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Axes of one element more, in front or behind, or one of them less; half the time of each operand of that rank.
     Operands that hold integers one by one keep theirs."""
     keeps = frozenset(version.dialect.keeps(version))
@@ -122,7 +121,7 @@ def _rank(version: Any, d: Draw, inst: Instance) -> Instance | None:
     if not lo <= len(other(a.shape)) <= hi:
         return None
     some = [(s, j, x) for s, j, x in given if (s, j) == (slot, k) or (many and len(x.shape) == rank)]
-    return changed(inst, {(s, j): _reshaped(x, other(x.shape)) for s, j, x in some})
+    return changed(inst, {(s, j): reshaped(x, other(x.shape)) for s, j, x in some})
 
 
 def _said(version: Any) -> dict[str, Any]:
@@ -162,7 +161,8 @@ def _edge(d: Draw, inst: Instance) -> int:
 
 
 def _list(d: Draw, inst: Instance, old: list[Any], edge: Callable[[], int]) -> list[Any]:
-    """A list of integers with another element, with none, with one, the other way round, or with one twice."""
+    """A list of integers with another element, or another and a 0, with none, with one, the other way round, or with
+    one twice."""
     how = d.int(0, 7)
     if how == 0:
         return []
@@ -174,7 +174,10 @@ def _list(d: Draw, inst: Instance, old: list[Any], edge: Callable[[], int]) -> l
         return [*old[:-1], old[0]]
     new = list(old)
     if new:
-        new[d.int(0, len(new) - 1)] = edge()
+        at = d.int(0, len(new) - 1)
+        new[at] = edge()
+        if how == 4:
+            new[at - 1] = 0
     return new
 
 
@@ -202,7 +205,7 @@ def _edges(version: Any, d: Draw, inst: Instance, name: str) -> Callable[[], int
     return lambda: _edge(d, inst) if least is None else max(least, _edge(d, inst))
 
 
-def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def number_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """An attribute that is an integer, or a list of them."""
     held = [a for a in _numbers(version) if a.name in inst.attrs or a.default is not None]
     held = [a for a in held if a.name not in version.dialect.keeps(version)]
@@ -219,7 +222,7 @@ def _number(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return replace(inst, attrs={**inst.attrs, a.name: new}) if new != old else None
 
 
-def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def element_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """An operand that holds integers one by one: axes, sizes, counts."""
     held = [(s, k, a) for s, k, a in plain(inst) if a.values is not None and a.dtype.kind == "i"]
     held = [(s, k, a) for s, k, a in held if 0 < len(a.values or ()) <= _INTEGERS]
@@ -238,7 +241,7 @@ def _element(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return changed(inst, {(slot, k): replace(a, shape=(len(new),) if len(a.shape) == 1 else a.shape, values=new)})
 
 
-def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def option_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Another stated value of an attribute, its default spelled out, or left out."""
     held = [a for a in version.schema.attrs.values() if a.type in _SIMPLE and (a.enum or a.default is not None)]
     held = [a for a in held if a.name not in version.dialect.keeps(version)]
@@ -261,7 +264,7 @@ def _option(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return replace(inst, attrs=attrs if new is None else {**attrs, a.name: new})
 
 
-def _without(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def without_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Without an operand that is optional."""
     keeps = version.dialect.keeps(version)
     held = [s.name for s in version.schema.inputs if s.optional and s.name in inst.args and s.name not in keeps]
@@ -284,7 +287,7 @@ def _same_of_several(d: Draw, inst: Instance, several: list[str]) -> Instance | 
     return replace(moved, attrs={**moved.attrs, SAME: {f"{slot}#{other}": f"{slot}#{first}"}})
 
 
-def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def same_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """One tensor given to two operands of one type, though they were drawn with other shapes or other elements.
 
     Integers that stand one by one are counts and positions: they stay those of their operand."""
@@ -309,7 +312,7 @@ def _same(version: Any, d: Draw, inst: Instance) -> Instance | None:
     return replace(moved, attrs={**moved.attrs, SAME: {**inst.attrs.get(SAME, {}), pair[1]: pair[0]}})
 
 
-def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
+def results_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
     """Another number of results asked for, some of the optional ones before the last left out."""
     outputs = version.schema.outputs
     if (
@@ -323,9 +326,3 @@ def _results(version: Any, d: Draw, inst: Instance) -> Instance | None:
     skipped = [i for i in range(n - 1) if outputs[i].optional and d.bool()]
     attrs = {k: v for k, v in inst.attrs.items() if k != SKIPPED}
     return replace(inst, outs=n, attrs={**attrs, SKIPPED: skipped} if skipped else attrs)
-
-
-_Move = Callable[[Any, Draw, Instance], "Instance | None"]
-MOVES: tuple[_Move, ...] = tuple(
-    chain((_extent, _extent, _rank, _same), (_number, _number, _element), (_option, _option, _without, _results))
-)

@@ -17,7 +17,8 @@ from harness.core.dtypes import of
 from harness.core.instance import Arg, Graph, Instance
 from harness.core.limits import bounded, timed
 from harness.core.quiet import quiet
-from harness.declare.op_version.moves import ELEMENTS, MOVES, changed, plain
+from harness.declare.op_version.moves import ELEMENTS, changed, plain
+from harness.declare.op_version.two_places import MOVES, emptied
 from harness.generate import ends
 from harness.generate.draw import Draw
 from harness.generate.recipes import arrays_of
@@ -87,13 +88,20 @@ def _of_any_integers(version: Any, slot: str, a: Arg) -> bool:
 
 
 def beside(version: Any, d: Draw, inst: Instance) -> Instance:
-    """The instance with one place moved; itself where none of ``TRIES`` places may be moved so.
+    """The instance with one place moved, or with that and an axis of no element; itself where none of ``TRIES`` places
+    may be moved so.
 
     version: the ``OpVersion``.  d: what it was drawn from."""
     for _ in range(TRIES):
         moved = d.pick(MOVES)(version, d, inst)
-        if moved is not None and takes(version, moved):
+        if moved is None:
+            continue
+        if takes(version, moved):
             return moved
+        if d.bool():  # what is too large may be had of nothing
+            empty = emptied(version, d, moved)
+            if empty is not None and takes(version, empty):
+                return empty
     return inst
 
 
