@@ -25,7 +25,7 @@ from harness.declare.op_version.moves import (
 )
 from harness.generate.draw import Draw
 
-_FAR = (2**24, 2**31 - 1)  # positions, in an axis of one more
+_FAR = (2**24, 2**31 - 1)  # positions, in an axis of one more; a format with extents of 32 bits holds the first
 
 
 def emptied(version: Any, d: Draw, inst: Instance) -> Instance | None:
@@ -48,7 +48,7 @@ def far(version: Any, d: Draw, inst: Instance) -> Instance | None:
         return None
     other, j, x = d.pick(given)
     long, none = d.shuffle(range(len(x.shape)))[:2]
-    n = int(d.pick(_FAR))
+    n = int(d.pick(_FAR[:1] if version.dialect.limits_results else _FAR))
     position = -n - 1 if d.chance(4) and version.dialect.counts_back(version) else n
     lo, hi = int_range(a.dtype)
     if not lo <= position <= hi:
