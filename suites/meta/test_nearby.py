@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from harness.cases.case import fill
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
 from harness.declare import OpVersion, registry
-from harness.declare.op_version import moves, nearby
+from harness.declare.op_version import moves, nearby, two_places
 from harness.generate.draw_engines import Prng
 
 ONNX = registry.dialect("onnx")
@@ -208,3 +209,29 @@ def test_scales_follow_an_extent_that_is_moved() -> None:
         assert len(moved["scale"]) == len(moved["zero_point"]) == n
         assert moved["scale"] == [q["scale"][i % 3] for i in range(n)]
     assert moves.reshaped(a, (5, 3)).quant is q
+
+
+def test_a_position_far_away_has_an_axis_of_so_many_elements() -> None:
+    v = ONNX.versions["onnx/Gather/13"]
+    found = set()
+    for seed in range(200):
+        moved = _moved(v, seed, two_places.far)[1]
+        if moved is not None and nearby.takes(v, moved):
+            x, at = moved.tensor("data"), moved.tensor("indices")
+            if at.values and max(map(abs, at.values)) >= 2**24:
+                assert 0 in x.shape
+                assert -max(x.shape) <= min(at.values) <= max(at.values) < max(x.shape)
+                found.update(at.values)
+    assert {2**24, 2**31 - 1} <= found
+
+
+def test_what_is_too_large_may_be_had_of_nothing() -> None:
+    v = ONNX.versions["onnx/Pad/2"]
+    inst = _moved(v, 0, nearby.beside)[0]
+    rank = len(inst.tensor("data").shape)
+    large = replace(inst, attrs={**inst.attrs, "mode": "constant", "pads": [2**31 - 1] + [0] * (2 * rank - 1)})
+    assert rank > 1
+    assert not nearby.takes(v, large)
+    engine = Prng(1)
+    some = [two_places.emptied(v, v.begin(engine, v.opsets[-1]), large) for _ in range(20)]
+    assert any(m is not None and nearby.takes(v, m) for m in some)
