@@ -231,12 +231,12 @@ op(
 )
 
 
-def _infinite_step(c: Call) -> str | None:
+def _open_count(c: Call) -> str | None:
     """The page: a sequence as NumPy's.  numpy.arange's text has both the values of the half-open interval, of which
     start is one, and ceil((stop - start) / step) of them, which is none."""
     start, end, step = (float(c.inputs[k].ravel()[0]) for k in ("start", "end", "step"))
     if not np.isinf(step) or not np.isfinite([start, end]).all() or (end - start) * step <= 0:
-        return None
+        return s.count_in_type(*c.version.decode(c))
     why = "an infinite step: start alone, or nothing"
     return other_shape(why, 0, np.array([start]))
 
@@ -287,7 +287,7 @@ op(
     movement.range_of,
     Sampling(_draw_range),
     Checks(
-        ambiguous=_infinite_step,
+        ambiguous=_open_count,
         breaks={
             "step-nonzero": lambda d: {
                 k: T((), values=[n], const=True) for k, n in (("start", 0), ("end", 3), ("step", 0))

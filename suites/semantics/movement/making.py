@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from typing import Any as Object
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from harness.core.dtypes import DType, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Choice, ElementType, Flag, Integer, Ints, Num, T, exact, rounded, semantics
 from harness.generate.draw import Draw
+from harness.tolerance.underspecified import Underspecified, other_shape
 from suites.semantics.movement.common import INT32_MAX, fixed, norm_axis, options, tagged
 
 
@@ -49,7 +51,25 @@ def zeros_like(x: Any[Array, "*d"]) -> Any[Array, "*d"]:
     return np.zeros(x.shape, x.dtype) if x.dtype.kind != "O" else np.full(x.shape, "", object)
 
 
-@semantics(error=rounded(1), source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic")
+def count_in_type(inputs: dict[str, Object], params: dict[str, Object]) -> Underspecified | None:
+    """Whether the number of elements is that of the exact quotient or of the one in the type is not said."""
+    start, limit, delta = (inputs[n].reshape(-1)[0] for n in ("start", "limit", "delta"))
+    if of(inputs["start"]).kind != "f" or not float(delta):
+        return None
+    with np.errstate(all="ignore"):
+        exact_one = np.ceil((float(limit) - float(start)) / float(delta))
+        in_type = float(np.ceil(np.float64((limit - start) / delta)))
+    if exact_one == in_type or not np.isfinite(in_type) or max(in_type, exact_one) < 1:
+        return None
+    other = float(start) + np.arange(max(in_type, 0.0)) * float(delta)
+    return other_shape("the precision of the quotient that gives the number of elements", 0, other.astype(start.dtype))
+
+
+@semantics(
+    error=rounded(1),
+    source="ONNX Range-11; MIL range_1d iOS15; TFLite RANGE; NN rangeStatic, rangeDynamic",
+    ambiguous=count_in_type,
+)
 def range_of(start: Num[Array, ""], limit: Num[Array, ""], delta: Num[Array, ""]) -> Array:
     """start + i * delta for i in 0 .. max(ceil((limit - start) / delta), 0) - 1.
 
