@@ -236,7 +236,7 @@ def _open_count(c: Call) -> str | None:
     start is one, and ceil((stop - start) / step) of them, which is none."""
     start, end, step = (float(c.inputs[k].ravel()[0]) for k in ("start", "end", "step"))
     if not np.isinf(step) or not np.isfinite([start, end]).all() or (end - start) * step <= 0:
-        return s.count_in_type(*c.version.decode(c))
+        return movement.count_in_type(*c.version.decode(c))
     why = "an infinite step: start alone, or nothing"
     return other_shape(why, 0, np.array([start]))
 
