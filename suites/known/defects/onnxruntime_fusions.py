@@ -99,6 +99,14 @@ def axes_of_a_numerator_lost(g: Given) -> Outputs:
     return edited(g, program) if found else None
 
 
+def numerator_has_axes(g: Given) -> bool:
+    """Is a constant of one element, but not a scalar, divided by something?"""
+    program = g.attr("program")
+    folded = _folded(g, program)
+    given = [folded.get(str(n.inputs["A"])) for n in program.nodes if n.op == "Div"]
+    return any(v is not None and v.ndim > 0 and v.size == 1 for v in given)
+
+
 def _source(program: Graph, name: str) -> str:
     """The value that nodes which change nothing hand on under another name."""
     made = next((n for n in program.nodes if name in n.outputs), None)

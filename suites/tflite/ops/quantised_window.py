@@ -252,5 +252,6 @@ op(
     q.embedding_rows,
     Spelling(table="value", indices="lookup", q=Q("value"), out_dtype=lambda call, i: F32),
     Sampling(_draw_rows),
+    Checks(stated={"value": "_r _c *_d"}),  # tfl embedding_lookup: TFL_OperandHasRankAtLeast<1, 2>
     domain="quantised",
 )
