@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,20 @@ import numpy as np
 from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import OpconformError
 from harness.core.instance import SAME, SKIPPED, Arg, Graph, Instance, Node
+from harness.core.limits import bounded
 from harness.core.quiet import quiet
 from harness.declare import Dialect, Draw, OpVersion, T
 from harness.declare.codec import Slotted
 from harness.declare.interpreter import call_of_node
+from harness.generate import ends
 from harness.generate.draw_engines import Prng
 from harness.generate.recipes import materialize
 from suites.graphs.pool import PLAIN, Pool
-from suites.graphs.steered import draw_on
+from suites.graphs.steered import MAX_RANK, draw_on
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8)
 LARGEST = 1024  # elements of a value
+ROOM = 1 << 28  # bytes that the reference may need for a node
 TRIES = 40  # draws of one node
 FLOATS = ("small", "unit", "uniform:-4:4")  # of a fresh operand, most often
 ANYTHING = ("small", "unit", "wide", "special", "ties", "full")  # recipes of operands that may hold any value
@@ -35,6 +39,8 @@ BOUNDED = ("uniform", "positive", "prob", "nonzero", "iota", "branch")  # of flo
 DROPPED = (SAME, "@undeclared_shapes")  # attributes of an instance that its node has not
 DECLINED = {"@sparsity", "@calls", "@program", "@intermediates", "@read", "@captured"}  # of instances that are no node
 SELDOM = 8  # what says little, or is not finite, stays once in so many times
+MOST_RANK = 4  # of a fresh operand, in most graphs
+ODD = 12  # one graph in so many has values without elements, one high ranks, one an element type that few ops take
 
 
 @dataclass(frozen=True)
@@ -45,12 +51,14 @@ class Kind:
     types: element types of the graphs, each as often as it stands there.
     shapes_by_data: ops whose results have another shape for other data; their operands are constants.
     scalar_inputs: may an input have rank 0?
+    further: element types of which a graph may be, one in ``ODD``.
     """
 
     nodes: tuple[int, int]
     types: Sequence[DType]
     shapes_by_data: frozenset[str] = frozenset()
     scalar_inputs: bool = True
+    further: Sequence[DType] = ()
 
 
 @dataclass(frozen=True)
@@ -86,10 +94,21 @@ class Drawing:
         self.dialect, self.pool, self.kind, self.opset, self.d, self.more = dialect, pool, kind, opset, d, more
         self.main: DType = d.pick(kind.types)
         self.palette = sorted({d.pick(EXTENTS) for _ in range(3)})
+        self.ranks, self.empty = MOST_RANK, False
+        self._odd(d.int(0, ODD - 1))
         self.g, self.inputs = Graph(), list[Arg]()
         self.scope: dict[str, Any] = {}
         self.values: list[Value] = []  # at run time: inputs and results
         self.used: set[str] = set()
+
+    def _odd(self, how: int) -> None:
+        """Makes the graph one of empty values, of high ranks, or of an element type that few ops take."""
+        if how == 0 and self.dialect.allow_empty:
+            self.palette, self.empty = [0, *self.palette], True
+        elif how == 1:
+            self.palette, self.ranks = [1, 2, self.d.pick((1, 2, 3))], self.dialect.max_rank
+        elif how == 2 and self.kind.further:
+            self.main = self.d.pick(self.kind.further)
 
     def grow(self) -> None:
         """Draw all nodes.  Raises Discarded where no node could be drawn."""
@@ -121,8 +140,9 @@ class Drawing:
         versions = d.pick(self.pool.taking(dtype) or self._no_op(dtype))
         v, slots = versions[0] if d.int(0, 3) else d.pick(versions)
         slot = d.pick(slots)
-        shape = target.shape if target is not None else tuple(d.pick(self.palette) for _ in range(d.int(1, 4)))
-        inst = draw_on(v, d.engine, self.opset, self._types(v, slot, dtype), slot, shape, self.palette)
+        shape = target.shape if target is not None else tuple(d.pick(self.palette) for _ in range(self._rank(v)))
+        types = self._types(v, slot, dtype)
+        inst = draw_on(v, d.engine, self.opset, types, slot, shape, self.palette, max(MAX_RANK, self.ranks))
         fixed = v.op in self.kind.shapes_by_data
         always = constants_of(v) | {inst.attrs.get("@const")}  # the one of two that must be, of mixed types
         slotted = {s: self._operand(inst, s, a, target, fixed or s in always) for s, a in inst.args.items()}
@@ -130,6 +150,11 @@ class Drawing:
         if self.g.nodes and not fixed and not self.produced.intersection(mine):
             raise Discarded("stands alone")
         self._place(v, inst, slotted)
+
+    def _rank(self, v: OpVersion) -> int:
+        """Of a fresh operand; high ones half the time, where the graph has some and the op takes them."""
+        most = min(self.ranks, v.ranks[1])
+        return self.d.int(MOST_RANK + 1, most) if most > MOST_RANK and self.d.bool() else self.d.int(1, MOST_RANK)
 
     @property
     def produced(self) -> set[str]:
@@ -197,6 +222,8 @@ class Drawing:
         if a.values is None and recipe in ANYTHING and self.d.int(0, SELDOM - 1):
             recipe = self.d.pick(FLOATS) if a.dtype.kind == "f" else "small"
         arg = replace(a, recipe=recipe, dynamic=(), encoding="", const=False)
+        if recipe == "special" and 0 < prod(a.shape) <= ends.MOST and self.d.bool():
+            arg = replace(arg, values=ends.elements(self.d, arg))
         data = materialize(arg)
         literal = a.values is not None or a.dtype.kind != "f"  # which a second draw of data must not change
         scalar = not a.shape and not self.kind.scalar_inputs
@@ -224,7 +251,7 @@ class Drawing:
         old = self.dialect.effective(v.op, self.opset) is not v
         node = Node(v.op, slots, outs, attrs, v.version if old else None)
         tensors = self._declared(inst, outs)
-        with quiet:
+        with quiet, bounded(ROOM):
             call = call_of_node(self.dialect, node, self.scope, self.opset, self.g.meta)
             if v.underspecified(call) is not None:
                 raise Discarded("leaves something open")
@@ -257,9 +284,9 @@ class Drawing:
         return tensors
 
     def _told(self, name: str, x: Any) -> Value:
-        if not isinstance(x, np.ndarray) or of(x).kind not in PLAIN or x.size > LARGEST or x.ndim > 6:
+        if not isinstance(x, np.ndarray) or of(x).kind not in PLAIN or x.size > LARGEST or x.ndim > max(6, self.ranks):
             raise Discarded("no value of a graph")
-        if says_little(x) and not self.d.chance(SELDOM):
+        if says_little(x) and not (self.empty and not x.size) and not self.d.chance(SELDOM):
             raise Discarded("says little")
         return Value(name, of(x), x.shape)
 

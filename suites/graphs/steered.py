@@ -62,14 +62,16 @@ def draw_on(
     slot: str | None,
     shape: Sequence[int],
     palette: Sequence[int],
+    most_rank: int = MAX_RANK,
 ) -> Instance:
     """An instance of ``v`` whose operand in ``slot`` is to have ``shape``, which its generator may decline.
 
-    types: the element type of each type name.  palette: extents for all other axes.  Raises what the generator raises.
+    types: the element type of each type name.  palette: extents for all other axes.  most_rank: of a fresh
+    operand.  Raises what the generator raises.
     """
     lo, hi = v.ranks
     empty = v.dialect.allow_empty and 0 in shape
-    d = Steered(engine, v, opset, v.entry.spelling.fixed, types, max(lo, min(hi, MAX_RANK)), empty, BUDGET, lo)
+    d = Steered(engine, v, opset, v.entry.spelling.fixed, types, max(lo, min(hi, most_rank)), empty, BUDGET, lo)
     d.aim(_in_our_order(v, slot, shape), palette)
     e = v.entry
     if e.sampling.draw is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.core.dtypes import BY_NAME, F16, F32, I32, DType
+from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I8, I16, I32, U8, U16, DType
 from harness.core.instance import Graph, Instance, Node
 from harness.core.outcome import Model
 from harness.declare import OpVersion
@@ -15,8 +15,9 @@ from suites.mil import notation
 from suites.mil.builder import Writer, letter_types
 
 TYPES = (*(F32,) * 12, F16, F16, I32)
+FURTHER = (I8, U8, I16, U16, BOOL)
 BY_DATA = frozenset({"non_zero", "non_maximum_suppression", "range_1d"})
-KINDS = {"graph": Kind((3, 15), TYPES, BY_DATA, scalar_inputs=False)}  # one, since coremltools is slow
+KINDS = {"graph": Kind((3, 15), TYPES, BY_DATA, scalar_inputs=False, further=FURTHER)}  # one, since coremltools is slow
 ELEMENTS = ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32", "bool")
 LETTERS = "@types"  # attribute of a node: the element type of each type letter, which its parameters are written in
 

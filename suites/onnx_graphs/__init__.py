@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from harness.core.dtypes import BF16, F16, F32, F64, I32, I64
+from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from harness.declare import OpVersion
 from suites.graphs import GraphDialect, Kind
 from suites.onnx import dialect as onnx
 from suites.rewrites.written import OnnxPrograms
 
 TYPES = (*(F32,) * 24, F64, F64, F16, F16, I32, I64, I64, BF16)
+FURTHER = (I8, U8, I16, U16, U32, U64, BOOL)
 BY_DATA = frozenset({"NonZero", "Unique", "Compress", "NonMaxSuppression"})
 KINDS = {
-    "small": Kind((3, 5), TYPES, BY_DATA),
-    "medium": Kind((6, 10), TYPES, BY_DATA),
-    "large": Kind((11, 15), TYPES, BY_DATA),
+    "small": Kind((3, 5), TYPES, BY_DATA, further=FURTHER),
+    "medium": Kind((6, 10), TYPES, BY_DATA, further=FURTHER),
+    "large": Kind((11, 15), TYPES, BY_DATA, further=FURTHER),
 }
 ELEMENTS = ("f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool")
 

@@ -17,6 +17,12 @@ _MOVABLE = {("matmul", "x"), ("matmul", "y"), ("conv", "bias"), ("concat", "valu
 _NAMES = {F16: "fp16", F32: "fp32"}
 
 
+def _functions(v: View) -> list[dict[str, Any]]:
+    """The inputs whose shapes a pass is told, by function that it is to make."""
+    told = v.g.meta.get("options", {}).get("materialize_symbolic_shape_program", {})
+    return list(told.get("function_name_to_materialization_map", {}).values())
+
+
 class _Mil(Words):
     commutative = frozenset(
         {"add", "mul", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
@@ -64,10 +70,6 @@ class _Mil(Words):
         slots = {"x": x, "axes": v.const(axes.astype(np.int32)), "keep_dims": v.const(np.array(keep))}
         return v.node(at, "reduce_sum", slots)
 
-    def takes_input(self, v: View) -> bool:
-        """Not where the backend is told the shape of each input."""
-        return "function" not in v.g.meta
-
     def second(self, v: View, at: int, x: str) -> str:
         """abs, or identity of what has none."""
         return v.node(at, "abs" if v.values[x].dtype in _NAMES else "identity", {"x": x})
@@ -87,9 +89,16 @@ class _Mil(Words):
 
     def exposable(self, v: View, name: str) -> bool:
         """No complex values; none whose name, or whose type as an output, the program states."""
-        if v.values[name].dtype.kind == "c" or "names" in v.g.meta or "output_types" in v.g.meta:
-            return False
-        return name not in v.g.meta.get("casts", ())
+        return name not in v.g.meta.get("names", ()) and self.extensible(v, name)
+
+    def extensible(self, v: View, name: str) -> bool:
+        """No complex values, and none that is cast to the type that the program states of an output."""
+        return v.values[name].dtype.kind != "c" and name not in v.g.meta.get("casts", ())
+
+    def exposed(self, v: View) -> None:
+        """Nothing is asked of its type."""
+        if "output_types" in v.g.meta:
+            v.g.meta["output_types"].append(None)
 
     def movable(self, v: View, node: int, slot: str) -> bool:
         """Operands of elementwise ops and products, and the bias of a convolution; no scalars: a function has no inputs
@@ -97,7 +106,7 @@ class _Mil(Words):
         n = v.g.nodes[node]
         given = n.inputs[slot]
         scalar = isinstance(given, str) and not v.values[given].shape
-        return not scalar and self.takes_input(v) and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
+        return not scalar and (self.slots(v, n.op) is not None or (n.op, slot) in _MOVABLE)
 
     def valid(self, v: View) -> bool:
         return valid(v)
@@ -109,9 +118,12 @@ class _Mil(Words):
         for k in axes:
             row[k] = row[k] or f"n{shape[k]}"
         symbols[name] = row
+        for told in _functions(v):
+            told[name] = "@shape"
 
     def forget(self, v: View, name: str) -> None:
-        v.g.meta.get("symbols", {}).pop(name, None)
+        for told in (v.g.meta.get("symbols", {}), *_functions(v)):
+            told.pop(name, None)
 
     def share(self, v: View, name: str) -> None:
         shared = v.g.meta.setdefault("shared", [])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.core.dtypes import F32, I32, I64, of
+from harness.core.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, of
 from harness.core.instance import Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import OpVersion
@@ -17,10 +17,11 @@ from suites.tflite.notation import function
 from suites.tflite.shapes import BY_DATA
 
 TYPES = (*(F32,) * 20, I32, I32, I64)
+FURTHER = (F64, F16, BF16, I8, U8, I16, U16, U32, U64, BOOL)
 KINDS = {
-    "small": Kind((3, 5), TYPES),
-    "medium": Kind((6, 10), TYPES),
-    "large": Kind((11, 15), TYPES),
+    "small": Kind((3, 5), TYPES, further=FURTHER),
+    "medium": Kind((6, 10), TYPES, further=FURTHER),
+    "large": Kind((11, 15), TYPES, further=FURTHER),
 }
 ELEMENTS = ("f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool")
 

@@ -62,7 +62,8 @@ class _Tflite(Words):
         return _quant(v, name) is None and v.values[name].dtype in (F32, I32)
 
     def binary(self, v: View, at: int, op: str, x: str, y: str) -> str:
-        return self._alike(v, at, op, x if x in v.values else y, {"lhs": x, "rhs": y})  # one may be a new input
+        known = x if x in v.values or x in v.g.meta["tensors"] else y  # one may be a new input
+        return self._alike(v, at, op, known, {"lhs": x, "rhs": y})
 
     def cast(self, v: View, at: int, x: str, dtype: DType) -> str:
         name = v.node(at, "CAST", {"input": x})

@@ -227,7 +227,9 @@ declare("fuse_reduce_mean", _mean, _other_count)
 def _loop(d: Draw, keep: bool) -> dict[str, Any]:
     p = Program(d, F32)
     shape = d.shape(1, 5, lo=1)
-    i, acc, extra = p.input((1,), "ints:0:1", I32), p.input(shape), p.input(shape)
+    i = p.const([d.int(0, 1)]) if d.chance(4) else p.input((1,), "ints:0:1", I32)
+    acc = p.input(shape)
+    extra = p.op("abs", x=acc) if d.chance(4) else p.input(shape)
     inputs = [("i", Arg(I32, (1,))), ("acc", Arg(F32, shape)), ("k", Arg(F32, shape))]
     test = Graph(
         inputs,

@@ -82,7 +82,10 @@ declare("detect_concat_interleave", _shuffled, _turned)
 def _pixels(d: Draw) -> dict[str, Any]:
     p = Program(d)
     shape = (d.dim(1, 2), d.dim(1, 3), d.dim(1, 4), d.dim(1, 4))
-    a, b, c, e = _inputs(p, 4, shape)
+    if d.chance(16):
+        shape = (1, 1, *d.shuffle((1, d.pick((16, 130, 260)))))
+    given = _inputs(p, d.pick((4, 4, 4, 2, 1)), shape)
+    a, b, c, e = (given * 4)[:4]  # one tensor may stand in several places
     up = p.op("concat", values=(a, b), axis=2, interleave=True)
     down = p.op("concat", values=(c, e), axis=2, interleave=True)
     return p.done(p.op("abs", x=p.op("concat", values=(up, down), axis=3, interleave=True)))

@@ -40,7 +40,7 @@ def _places(v: View, takes: Callable[[DType], bool]) -> list[Site]:
             free = x.name not in known or v.words.movable(v, u.node, u.slot)
             if data and free and u.slot not in told[u.node]:
                 out.append((x.name, *site(u)))
-        if x.output and x.producer is not None and v.words.exposable(v, x.name):
+        if x.output and x.producer is not None and v.words.extensible(v, x.name):
             out.append((x.name, *_OUTPUT))
     return out
 
@@ -79,7 +79,7 @@ def with_constant(v: View, at: Site) -> None:
 
 
 def _further(v: View) -> bool:
-    return len(v.inputs) < MOST_INPUTS and v.words.takes_input(v)
+    return len(v.inputs) < MOST_INPUTS
 
 
 def with_input_sites(v: View) -> list[Site]:
@@ -89,9 +89,34 @@ def with_input_sites(v: View) -> list[Site]:
 def with_input(v: View, at: Site) -> None:
     """An op with a further input, of the same shape or one that broadcasts with it."""
     x = v.values[at[0]]
-    p = _input(v, x.dtype, x.shape if v.d.bool() else _beside(v, x.shape), v.d.pick((*RECIPES, "special")))
-    left = v.d.bool()
-    _put(v, at, lambda i: v.words.binary(v, i, _op(v, x.dtype), *((p, at[0]) if left else (at[0], p))))
+    free = _summed(v, at)
+    shape = _any(v) if free else x.shape if v.d.bool() else _beside(v, x.shape)
+    p = _input(v, x.dtype, shape, v.d.pick((*RECIPES, "special")))
+    left, op = v.d.bool(), _op(v, x.dtype)
+
+    def write(i: int) -> str:
+        y = _total(v, i, at[0]) if free else at[0]
+        return v.words.binary(v, i + free, op, *((p, y) if left else (y, p)))
+
+    _put(v, at, write)
+
+
+def _summed(v: View, at: Site) -> bool:
+    """May the op be put behind the sum of an output, half the time?  Beside it the input may have any shape."""
+    return at[1] < 0 and v.values[at[0]].dtype.kind == "f" and bool(v.values[at[0]].shape) and v.d.bool()
+
+
+def _total(v: View, i: int, x: str) -> str:
+    return v.words.total(v, i, x, np.arange(len(v.values[x].shape)), False)
+
+
+def _any(v: View) -> tuple[int, ...]:
+    """A shape of any rank, often without elements."""
+    rank = v.d.int(max(2, v.words.input_rank), v.words.max_rank)
+    out = [v.d.int(1, 3) for _ in range(rank)]
+    if v.d.bool():
+        out[v.d.int(0, rank - 1)] = 0
+    return tuple(out)
 
 
 def typed_sites(v: View) -> list[Site]:
@@ -104,7 +129,8 @@ def with_typed_input(v: View, at: Site) -> None:
     x = v.values[at[0]]
     kinds = [d for d in v.words.types if d is not x.dtype] if x.dtype.kind == "f" else [BOOL]
     dtype = v.d.pick(kinds)
-    shape = _beside(v, x.shape)
+    free = dtype is not BOOL and _summed(v, at)
+    shape = _any(v) if free else _beside(v, x.shape)
     if dtype is BOOL and not v.words.masks_widen and np.broadcast_shapes(shape, x.shape) != x.shape:
         shape = x.shape
     p = _input(v, dtype, shape, v.d.pick(("small", "full", "special")))
@@ -112,7 +138,12 @@ def with_typed_input(v: View, at: Site) -> None:
         _put(v, at, lambda i: v.words.masked(v, i, at[0], p))
     else:
         op = _op(v, x.dtype)
-        _put(v, at, lambda i: v.words.binary(v, i + 1, op, at[0], v.words.cast(v, i, p, x.dtype)))
+
+        def write(i: int) -> str:
+            y = _total(v, i, at[0]) if free else at[0]
+            return v.words.binary(v, i + free + 1, op, y, v.words.cast(v, i + free, p, x.dtype))
+
+        _put(v, at, write)
 
 
 def _input(v: View, dtype: DType, shape: tuple[int, ...], recipe: str) -> str:

@@ -42,8 +42,10 @@ def respelt(d: Draw, made: dict[str, Any], language: Language, words: Words) -> 
     for _ in range(count):
         for _ in range(TRIES):
             r = d.pick(some)
-            steps = () if r.sites(view) or not words.absent.isdisjoint(r.after) else r.after
-            changed, told = _in_turn(view, [*(BY_NAME[name] for name in steps), r])
+            before = [BY_NAME[name] for name in r.after] if words.absent.isdisjoint(r.after) else []
+            changed, told = _in_turn(view, [r]) if r.sites(view) or not before else (None, [])
+            if changed is None and before:  # it has no place, or leaves no program at the one that was drawn
+                changed, told = _in_turn(view, [*before, r])
             if changed is not None:
                 view = changed
                 done += told

@@ -26,7 +26,7 @@ class Respelling:
 
 
 CONSTANT, INPUT, SUM, RESHAPE = "op with a constant", "op with an input", "reduction", "reshape there and back"
-TYPE = "another element type"
+TYPE, WIDER = "another element type", "cast wider and back"
 
 RESPELLINGS: tuple[Respelling, ...] = (
     Respelling("operands exchanged", operands.commutative, operands.exchange, True, after=(INPUT,)),
@@ -47,8 +47,8 @@ RESPELLINGS: tuple[Respelling, ...] = (
     Respelling("second user", flow.made, flow.second_user, True, after=(CONSTANT,)),
     Respelling("node twice", flow.twice_sites, flow.twice, True),
     Respelling("identity", flow.operands, flow.identity, True),
-    Respelling("cast wider and back", flow.widened_sites, flow.cast_wider, True, after=(TYPE,)),
-    Respelling("cast narrower and back", flow.narrowed_sites, flow.cast_narrower),
+    Respelling(WIDER, flow.widened_sites, flow.cast_wider, True, after=(TYPE,)),
+    Respelling("cast narrower and back", flow.narrowed_sites, flow.cast_narrower, after=(WIDER,)),
     Respelling("transpose there and back", flow.turned_sites, flow.transpose_pair, True),
     Respelling("reshape there and back", flow.laid_out_sites, flow.reshape_pair, True),
     Respelling("axis in the other sign", spelling.signed, spelling.other_sign, True, after=(SUM,)),
@@ -57,10 +57,10 @@ RESPELLINGS: tuple[Respelling, ...] = (
     Respelling("axes kept or not", spelling.reducing, spelling.keep, after=(SUM,)),
     Respelling("broadcast that widens", geometry.widening, geometry.widen, after=(INPUT,)),
     Respelling("operand that is widened", geometry.narrowing, geometry.narrow, after=(INPUT,)),
-    Respelling("another extent", geometry.any_extents, geometry.other_extent, often=4, empties=True),
+    Respelling("another extent", geometry.any_extents, geometry.other_extent, after=(INPUT,), often=4, empties=True),
     Respelling("extent of 1", geometry.extents, geometry.extent_of_one),
-    Respelling("other rank", geometry.leading, geometry.drop),
-    Respelling("extent left open", geometry.openable, geometry.leave_open, True),
+    Respelling("other rank", geometry.leading, geometry.drop, after=(INPUT,)),
+    Respelling("extent left open", geometry.openable, geometry.leave_open, True, after=(INPUT,)),
     Respelling(TYPE, data.floats, data.retype),
     Respelling("special values", data.drawn, data.special_inputs, often=2),
     Respelling("values that overflow", data.drawn, data.wide_inputs),

@@ -4,6 +4,7 @@ given at run time, and inputs that are constants."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,8 +23,6 @@ BOUND = ("index", "signed_index", "perm", "ints")  # recipes whose values other 
 
 def floats(v: View) -> list[Site]:
     """Element types that the program's floats may have instead."""
-    if any(isinstance(a, Graph) for n in v.g.nodes for a in n.attrs.values()):
-        return []  # constants of blocks would stay
     have = [d for d in v.words.floats if d in v.dtypes()]
     return [(a.name, b.name) for a in have for b in v.words.floats if b is not a and b not in have]
 
@@ -35,11 +34,21 @@ def retype(v: View, at: Site) -> None:
     for t in v.inputs:
         if t.dtype is old:
             t.dtype = new
-    for name, value in v.g.consts.items():
+    _in_graph(v.g, old, new)
+    v.words.retype(v, old, new)
+
+
+def _in_graph(g: Graph, old: DType, new: DType) -> None:
+    """Constants and arguments of a graph, and of the blocks in it."""
+    for name, value in g.consts.items():
         if _of(value) is old:
             with np.errstate(all="ignore"):
-                v.g.consts[name] = value.astype(new.np)
-    v.words.retype(v, old, new)
+                g.consts[name] = value.astype(new.np)
+    g.inputs = [(n, replace(a, dtype=new) if a.dtype is old else a) for n, a in g.inputs]
+    for node in g.nodes:
+        for a in node.attrs.values():
+            if isinstance(a, Graph):
+                _in_graph(a, old, new)
 
 
 def _of(a: np.ndarray) -> DType | None:
@@ -63,12 +72,12 @@ def special_inputs(v: View, at: Site) -> None:
     """NaN, infinities, subnormals and the limits of the type among the data, or at its ends; or NaN alone there."""
     t = v.inputs[at[0]]
     assert t.dtype is not None
-    how, size = v.d.int(0, 2), math.prod(t.shape)
+    how, size = v.d.int(0, 3), math.prod(t.shape)
     if how == 0 or not 0 < size <= ends.MOST:
         t.recipe = "special"
         return
     t.values = ends.elements(v.d, Arg(t.dtype, tuple(t.shape), False))
-    if how == 2 and t.dtype.kind == "f":
+    if how > 1 and t.dtype.kind == "f":
         for k in v.d.pick(((0,), (-1,), (0, -1))):
             t.values[k] = float("nan")
 
@@ -123,7 +132,7 @@ def inputs(v: View) -> list[Site]:
 
 def constant(v: View, at: Site) -> None:
     """One of the users of an input takes a constant with such values instead.  The last input goes if it was the only
-    one and the program names no inputs; others are still there."""
+    one; others are still there."""
     t = v.inputs[at[0]]
     assert t.dtype is not None
     if t.values is not None:
@@ -131,6 +140,6 @@ def constant(v: View, at: Site) -> None:
     else:
         value = np.asarray(materialize(Arg(t.dtype, tuple(t.shape), True, t.recipe or "unit", 1)))
     v.give(use(at[1:]), v.const(value))
-    if at[0] == len(v.inputs) - 1 and len(v.values[f"p{at[0]}"].users) == 1 and v.words.takes_input(v):
+    if at[0] == len(v.inputs) - 1 and len(v.values[f"p{at[0]}"].users) == 1:
         v.words.forget(v, f"p{at[0]}")
         v.inputs.pop()

@@ -81,42 +81,41 @@ def _drawn(t: T) -> bool:
     return t.kind == "tensor" and t.values is None
 
 
+def _axes(v: View) -> list[tuple[int, int, int]]:
+    """(input, axis, extent) of the inputs whose extents may be others.  An image has those that it has."""
+    images = v.g.meta.get("images", ())
+    free = [(i, t) for i, t in enumerate(v.inputs) if _drawn(t) and f"p{i}" not in images]
+    return [(i, k, n) for i, t in free for k, n in enumerate(t.shape)]
+
+
 def extents(v: View) -> list[Site]:
-    """Extents of inputs above 1; those of other inputs and of constants at the same place from an end, or any."""
-    found = {n for t in v.inputs if _drawn(t) for n in t.shape if n > 1}
-    single = [("input", i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k, n in enumerate(t.shape) if n > 1]
-    return [*(("all", n) for n in sorted(found)), *single]
+    """Extents of inputs above 1, wherever else they stand, in the shape of a reshape as well or not; or one axis."""
+    return [s for s in _sites(v) if (v.inputs[s[1]].shape[s[2]] if s[0] == "input" else s[1]) > 1]
 
 
 def extent_of_one(v: View, at: Site) -> None:
     """Axes of this extent have extent 1 everywhere, or one axis of one input has."""
-    if at[0] == "input":
-        t = v.inputs[at[1]]
-        t.shape = (*t.shape[: at[2]], 1, *t.shape[at[2] + 1 :])
-        return
-    for t in v.inputs:
-        if _drawn(t):
-            t.shape = tuple(1 if n == at[1] else n for n in t.shape)
-    for name in {c.name for c, _ in v.const_uses()}:
-        value = v.g.consts[name]
-        for k, n in enumerate(value.shape):
-            if n == at[1]:
-                value = value.take([0], axis=k)
-        v.g.consts[name] = value
+    _change(v, at, 1)
 
 
 def any_extents(v: View) -> list[Site]:
-    """Extents of inputs, wherever else they stand, in the shape of a reshape as well or not; or one axis of one."""
-    if v.g.meta.get("images") or any(t.kind == "state" for t in v.inputs):
-        return []
-    found = sorted({n for t in v.inputs if _drawn(t) for n in t.shape})
-    single = [("input", i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k in range(len(t.shape))]
+    """Extents of inputs, as above; none of programs with states, whose shapes stay."""
+    return [] if any(t.kind == "state" for t in v.inputs) else _sites(v)
+
+
+def _sites(v: View) -> list[Site]:
+    axes = _axes(v)
+    found = [] if v.g.meta.get("images") else sorted({n for *_, n in axes})
+    single = [("input", i, k) for i, k, _ in axes]
     return [*(("all", n) for n in found), *(("stated", n) for n in found), *single]
 
 
 def other_extent(v: View, at: Site) -> None:
     """Axes of this extent have none or many elements everywhere, or one axis of one input has."""
-    new = v.d.pick(EXTENTS)
+    _change(v, at, v.d.pick(EXTENTS))
+
+
+def _change(v: View, at: Site, new: int) -> None:
     if at[0] == "input":
         t = v.inputs[at[1]]
         t.shape = (*t.shape[: at[2]], new, *t.shape[at[2] + 1 :])
@@ -137,31 +136,36 @@ def other_extent(v: View, at: Site) -> None:
             v.set_parameter(i, v.words.reshape[2], np.where(np.asarray(told) == old, new, told))
 
 
+def _free(v: View) -> list[int]:
+    """Inputs that may have other axes.  An image has those that it has."""
+    images = v.g.meta.get("images", ())
+    return [i for i, t in enumerate(v.inputs) if _drawn(t) and f"p{i}" not in images]
+
+
 def leading(v: View) -> list[Site]:
-    """How many axes may be dropped in front of all inputs, or put there.  An image has the axes that it has."""
-    if v.g.meta.get("images"):
+    """How many axes may be dropped in front of all inputs, or put there, or in front of one among several."""
+    free = _free(v)
+    if not free:
         return []
-    ranks = [len(t.shape) for t in v.inputs if _drawn(t)]
-    if not ranks:
-        return []
-    more = [(-k,) for k in range(1, v.words.max_rank - max(ranks) + 1)]
-    return [(k,) for k in range(1, max(ranks))] + more
+    most = max(len(v.inputs[i].shape) for i in free)
+    counts = [*range(1, most), *range(-1, most - v.words.max_rank - 1, -1)]
+    every = [] if v.g.meta.get("images") else [(k,) for k in counts]
+    return every + [(k, i) for i in free for k in counts if len(v.inputs) > 1]
 
 
 def drop(v: View, at: Site) -> None:
     """Inputs lose axes in front, down to the least rank that the language has for one, or each has some more."""
-    for t in v.inputs:
-        if _drawn(t):
+    for i in _free(v):
+        t = v.inputs[i]
+        if i in (at[1:] or (i,)):
             most = max(0, len(t.shape) - v.words.input_rank)
             t.shape = tuple(t.shape)[min(at[0], most) :] if at[0] > 0 else (*(1,) * (-at[0] - 1), 2, *t.shape)
 
 
 def openable(v: View) -> list[Site]:
     """Axes of inputs."""
-    if v.g.meta.get("images"):
-        return []
     most = v.words.open_axes if not any(t.kind == "state" for t in v.inputs) else 0  # a state has one shape
-    axes = [(i, k) for i, t in enumerate(v.inputs) if _drawn(t) for k in range(len(t.shape)) if k < most]
+    axes = [(i, k) for i, k, _ in _axes(v) if k < most]
     return [("one", *a) for a in axes] + ([("all",)] if axes else [])
 
 
@@ -170,6 +174,6 @@ def leave_open(v: View, at: Site) -> None:
     if at[0] == "one":
         v.words.open(v, f"p{at[1]}", [at[2]])
     else:
-        for i, t in enumerate(v.inputs):
-            if _drawn(t) and t.shape:
+        for i in _free(v):
+            if v.inputs[i].shape:
                 v.words.open(v, f"p{i}", [0])

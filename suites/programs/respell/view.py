@@ -104,10 +104,6 @@ class Words:
         """May a value be an operand of an op that is added?"""
         return True
 
-    def takes_input(self, v: View) -> bool:
-        """May the program have a further input?"""
-        return True
-
     def slots(self, v: View, op: str) -> tuple[str, str] | None:
         """The slots of the two operands of an op that broadcasts."""
         return self.operands if op in self.commutative or op in self.ordered else None
@@ -119,6 +115,13 @@ class Words:
     def exposable(self, v: View, name: str) -> bool:
         """May a value be an output too?"""
         return True
+
+    def extensible(self, v: View, name: str) -> bool:
+        """May an op be put behind an output?"""
+        return self.exposable(v, name)
+
+    def exposed(self, v: View) -> None:
+        """The program has one more output."""
 
     def movable(self, v: View, node: int, slot: str) -> bool:
         """May a constant operand be given at run time?"""
@@ -308,6 +311,7 @@ class View:
     def expose(self, name: str) -> None:
         """One more output."""
         self.g.outputs.append(name)
+        self.words.exposed(self)
 
     def dtypes(self) -> set[DType]:
         return {v.dtype for v in self.values.values()}

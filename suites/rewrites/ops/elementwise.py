@@ -109,8 +109,9 @@ def _casts(d: Draw) -> dict[str, Any]:
 def _common(d: Draw) -> dict[str, Any]:
     """Nodes that are alike, or differ in an attribute, an operand or the order of operands."""
     p = Program(d)
-    s = (d.dim(1, 3), d.dim(1, 4))
-    x, y = p.input(s, "uniform:0.5:4"), p.input(s, "uniform:0.5:4")
+    s = (d.dim(1, 3), d.dim(1, 4), *((d.dim(1, 3),) if d.chance(4) else ()))
+    x = p.input(s, "uniform:0.5:4")
+    y = p.op("Sqrt", x) if d.chance(4) else p.input(s, "uniform:0.5:4")
     op = d.pick(("LeakyRelu", "Sub", "ArgMax", "Concat", "Gather", "Cast"))
     kind = d.pick(("match", "near miss"))
     far = kind == "near miss"
@@ -120,8 +121,8 @@ def _common(d: Draw) -> dict[str, Any]:
     elif op == "Sub":
         pair = [p.op(op, x, y), p.op(op, *((y, x) if far else (x, y)))]
     elif op == "ArgMax":
-        pair = [p.op(op, x, axis=0), p.op(op, x, axis=-2, keepdims=1) if not far else p.op(op, x, axis=1)]
-        pair = [p.op("ReduceSum", v, ints(0, 1)) for v in pair]
+        pair = [p.op(op, x, axis=0), p.op(op, x, axis=-len(s), keepdims=1) if not far else p.op(op, x, axis=1)]
+        pair = [p.op("ReduceSum", v, ints(*range(len(s)))) for v in pair]
     elif op == "Concat":
         pair = [p.op(op, x, y, axis=0), p.op(op, *((y, x) if far else (x, y)), axis=0)]
     elif op == "Gather":

@@ -228,8 +228,9 @@ def _joined(d: Draw) -> dict[str, Any]:
 def _chosen(d: Draw) -> dict[str, Any]:
     p = Quantised(d)
     s = tuple(d.dim(1, 4) for _ in range(2))
-    c = p.input(d.broadcast_from(s), "full", BOOL)
-    return p.quantised(p.op("Where", c, p.real(s), p.real(d.broadcast_from(s))))
+    c: Any = np.arange(s[1]) % 2 == 0 if d.chance(6) else p.input(d.broadcast_from(s), "full", BOOL)
+    y = p.weight(d.broadcast_from(s), None)[0] if d.chance(4) else p.real(d.broadcast_from(s))
+    return p.quantised(p.op("Where", c, p.real(s), y))
 
 
 def _pairs(d: Draw) -> dict[str, Any]:

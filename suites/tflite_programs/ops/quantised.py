@@ -113,7 +113,8 @@ def _border(d: Draw) -> dict[str, Any]:
     x = d.pick((conv, binary))(p, d, _start(p, d, I8))
     x = foreign(p, d, p.step("DEQUANTIZE", {"input": x}, {}))
     x = p.step("QUANTIZE", {"input": x}, {}, I8, {**draw_quant(d, I8), "scale": [0.0625]})
-    return p.end(d.pick((binary, dense, requantised))(p, d, x))
+    x = d.pick((binary, dense, requantised))(p, d, x)
+    return p.end(p.step("DEQUANTIZE", {"input": x}, {}) if d.chance(3) else x)
 
 
 declare("quantised_chain", _chain, source=SOURCE.format("each op has the scales of its operands and of its result"))
