@@ -31,7 +31,7 @@ from suites.graphs.steered import MAX_RANK, draw_on
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8)
 LARGEST = 1024  # elements of a value
-ROOM = 1 << 28  # bytes that the reference may need for a node
+ROOM = 1 << 26  # bytes that the reference may need for a node
 TRIES = 40  # draws of one node
 FLOATS = ("small", "unit", "uniform:-4:4")  # of a fresh operand, most often
 ANYTHING = ("small", "unit", "wide", "special", "ties", "full")  # recipes of operands that may hold any value
@@ -218,6 +218,8 @@ class Drawing:
 
     def _fresh(self, a: Arg, fixed: bool) -> str:
         """A new constant or input."""
+        if prod(a.shape) > 4 * LARGEST:
+            raise Discarded("too large")
         recipe = a.recipe
         if a.values is None and recipe in ANYTHING and self.d.int(0, SELDOM - 1):
             recipe = self.d.pick(FLOATS) if a.dtype.kind == "f" else "small"

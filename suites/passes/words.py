@@ -88,8 +88,11 @@ class _Mil(Words):
         return found is None or bool(found.const)
 
     def exposable(self, v: View, name: str) -> bool:
-        """No complex values; none whose name, or whose type as an output, the program states."""
-        return name not in v.g.meta.get("names", ()) and self.extensible(v, name)
+        """No complex values; none whose name, or whose type as an output, the program states.  The caller asks for what
+        such a cast takes."""
+        casts = v.g.meta.get("casts", ())
+        taken = {n.value("x") for n in v.g.nodes if n.outputs[0] in casts}
+        return name not in taken and name not in v.g.meta.get("names", ()) and self.extensible(v, name)
 
     def extensible(self, v: View, name: str) -> bool:
         """No complex values, and none that is cast to the type that the program states of an output."""

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from harness.core.dtypes import BOOL, BY_NAME, F16, F32, I32, DType, of
 from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
+from harness.generate import ends
 from suites.mil import op
 from suites.mil.codecs import maybe, need, scalar, vector
 from suites.mil.running import Fixed, State
@@ -127,24 +129,33 @@ def _while(call: Call) -> list[Any]:
     raise RuntimeError("while_loop: 10,000 iterations, the condition stays true")
 
 
+def _variable(d: Draw, a: Arg) -> T:
+    """The first value of a loop variable; of a special recipe NaN, infinities and the ends of the type are among it."""
+    const = d.chance(8)
+    if a.recipe == "special" and 0 < math.prod(a.shape) <= ends.MOST and d.bool():
+        return T(a.shape, dtype=a.dtype, const=const, values=ends.elements(d, a))
+    return T(a.shape, recipe=a.recipe, dtype=a.dtype, const=const)
+
+
 def _draw_while(d: Draw) -> dict[str, Any]:
     """A counter, and values of several types and shapes: some take a step, some are handed on, or to another."""
-    limit, kinds, shape = d.int(0, 4), (F32,) if d.bool() else (F32, F16, I32), d.shape(1, lo=1)
+    limit, kinds, shape = d.int(0, 4), (F32,) if d.bool() else (F32, F16, I32), d.shape(0)
     data = [("acc", Arg(d.pick(kinds), shape))]
     for name in ("old", "own")[: d.int(0, 2)]:
         like = d.bool()
-        data.append((name, Arg(data[0][1].dtype, shape) if like else Arg(d.pick(kinds), d.shape(1, lo=1))))
+        data.append((name, Arg(data[0][1].dtype, shape) if like else Arg(d.pick(kinds), d.shape(0))))
+    if d.chance(8):
+        data = []  # a counter alone
     flag = [("flag", Arg(BOOL, shape))] if d.chance(3) else []
-    inputs = [("i", Arg(I32, (1,))), *data, *flag]
-    test = Graph(
-        inputs,
-        [Node("squeeze", {"x": "i"}, ["s"]), Node("less", {"x": "s", "y": "limit"}, ["go"])],
-        ["go"],
-        {"limit": np.array(limit, np.int32)},
-    )
+    count = () if d.chance(4) else (1,)
+    inputs = [("i", Arg(I32, count)), *data, *flag]
+    flat = [Node("squeeze", {"x": "i"}, ["s"])] if count else []
+    less = Node("less", {"x": "s" if count else "i", "y": "limit"}, ["go"])
+    test = Graph(inputs, [*flat, less], ["go"], {"limit": np.array(limit, np.int32)})
     body = Graph(inputs, [Node("add", {"x": "i", "y": "one"}, ["i1"])], ["i1"], {"one": np.array(1, np.int32)})
     seen: dict[str, Arg] = {}
     for k, (name, a) in enumerate(data):
+        a.recipe = "special" if a.dtype.kind == "f" and d.chance(4) else "small"
         how = d.int(0, 3) if k else 3
         before = data[k - 1]
         if how == 0:
@@ -157,12 +168,13 @@ def _draw_while(d: Draw) -> dict[str, Any]:
                 other = f"far{k}"
                 del body.consts[f"c{k}"]
                 seen[other] = Arg(a.dtype, a.shape, False, "small", d.int(0, 0x7FFFFFFF))
-            body.outputs.append(_last(body, d.pick(_SUM[:3]), f"a{k}", x=name, y=other))
+            how_summed = d.pick(_SUM[: 3 if a.recipe == "small" else 2])
+            body.outputs.append(_last(body, how_summed, f"a{k}", x=name, y=other))
     if flag:
         body.outputs.append(_last(body, "logical_not", "f1", x="flag"))
     values = [
-        T((1,), values=[d.int(0, 2)], dtype=I32, const=False),
-        *(T(a.shape, recipe="small", dtype=a.dtype, const=False) for _, a in (*data, *flag)),
+        T(count, values=[d.int(0, 2)], dtype=I32, const=d.chance(6)),
+        *(_variable(d, a) for _, a in (*data, *flag)),
     ]
     return {"loop_vars": values, "_cond": test, "_body": body, "@outs": len(values), "@captured": seen}
 
@@ -213,7 +225,7 @@ def _read_out(call: Call, ls: list[Any]) -> list[Any]:
 
 
 def _list(d: Draw, least: int = 1) -> tuple[T, tuple[int, ...], int]:
-    shape, n = d.shape(1, 3, lo=1), d.int(least, 4)
+    shape, n = d.shape(0, d.max_rank - 1), d.int(least, 4)
     return T(shape, kind="list", items=[T(shape) for _ in range(n)]), shape, n
 
 
@@ -228,7 +240,8 @@ def _make_list(call: Call) -> Any:
 
 
 def _draw_make_list(d: Draw) -> dict[str, Any]:
-    out: dict[str, Any] = {"elem_shape": list(d.shape(1, 3, lo=1)), "@read": "length"}
+    shape = [*d.shape(0, 2), 0, d.pick((2**31 - 1, 3))] if d.chance(8) else d.shape(0, 3)
+    out: dict[str, Any] = {"elem_shape": d.shuffle(shape), "@read": "length"}
     maybe(d, out, "init_length", d.int(1, 5), 1)
     if "init_length" in out:
         out["init_length"] = T((), values=[out["init_length"]], const=d.int(0, 3) > 0)
@@ -270,14 +283,20 @@ op(
 )
 
 
+def _list_gather(call: Call) -> np.ndarray:
+    ls = call.inputs["ls"]
+    found = [ls[_at(ls, int(i))] for i in call.inputs["indices"]]
+    return np.stack(found) if found else np.zeros((0, *ls[0].shape), ls[0].dtype)
+
+
 def _draw_gather(d: Draw) -> dict[str, Any]:
     ls, _, n = _list(d)
-    return {"ls": ls, "indices": vector([d.int(0, n - 1) for _ in range(d.int(1, 4))])}
+    return {"ls": ls, "indices": vector([d.int(0, n - 1) for _ in range(d.int(0, 4))])}
 
 
 op(
     "list_gather",
-    Evaluation(lambda c: np.stack([c.inputs["ls"][_at(c.inputs["ls"], int(i))] for i in c.inputs["indices"]]), exact()),
+    Evaluation(_list_gather, exact()),
     Spelling(out_dtype=_elem),
     Sampling(_draw_gather),
 )
@@ -300,7 +319,7 @@ def _draw_write(d: Draw) -> dict[str, Any]:
 
 def _break_write(d: Draw) -> dict[str, Any]:
     ls, shape, _ = _list(d)
-    return {"ls": ls, "index": T((), values=[0]), "value": T((*shape[:-1], shape[-1] + 1)), "@read": "list"}
+    return {"ls": ls, "index": T((), values=[0]), "value": T((*shape, 2)), "@read": "list"}
 
 
 op(
@@ -324,7 +343,7 @@ def _scatter(call: Call) -> Any:
 
 def _draw_scatter(d: Draw) -> dict[str, Any]:
     ls, shape, n = _list(d)
-    at = d.shuffle(range(n))[: d.int(1, n)]
+    at = d.shuffle(range(n))[: d.int(0, n)]
     return {"ls": ls, "indices": vector(at), "value": T((len(at), *shape)), "@read": "list"}
 
 
@@ -371,7 +390,7 @@ def _update(call: Call) -> list[Any]:
 
 
 def _draw_update(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, lo=1)
+    shape = d.shape(1)
     return {"state": _state(d, shape), "value": T(shape), "@read": "state", "@outs": 2}
 
 
@@ -402,9 +421,12 @@ def _classify(call: Call) -> list[Any]:
 
 
 def _draw_classify(d: Draw) -> dict[str, Any]:
-    n = d.int(2, 6)
+    n = d.pick((16, 130, 260, 2050)) if d.chance(8) else d.int(2, 6)
+    least = -3 if d.chance(8) else 1  # of what is no distribution the highest is the label, too
+    values = [(k + least) / 4096 if n > 6 else (k * 5 % 11 + least) / 16 for k in d.shuffle(range(n))]
+    shape = (*(1,) * (d.int(1, 4) if d.chance(4) else 0), n)
     return {
-        "probabilities": T((n,), values=[(k * 5 % 11 + 1) / 16 for k in d.shuffle(range(n))], const=False),
+        "probabilities": T(shape, values=values, const=False),
         "classes": [f"class {k}" for k in range(n)],
         "@outs": 2,
     }

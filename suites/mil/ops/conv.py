@@ -120,6 +120,11 @@ def _draw_transposed(d: Draw) -> dict[str, Any]:
     st, di = v["strides"] or (1,) * n, v["dilations"] or (1,) * n
     mode = MODE[v["padding"]]
     p = list(v["pads"]) if mode == "custom" and v["pads"] is not None else [0] * (2 * n)
+    if d.chance(12):  # no channels of the result, or many
+        wide = d.pick((0, 0, 130, 260))
+        v["w"].shape = (v["w"].shape[0], wide, *v["w"].shape[2:])
+        if v.get("b") is not None:
+            v["b"].shape = (wide * v["groups"],)
     xs, ws = v["x"].shape, v["w"].shape
     full = [(xs[2 + i] - 1) * st[i] + (ws[2 + i] - 1) * di[i] + 1 for i in range(n)]
     for i, f in enumerate(full):  # what is cut away was drawn with an output padding, which there is none of here

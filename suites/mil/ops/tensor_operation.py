@@ -140,7 +140,13 @@ op(
     Sampling(_draw_split),
     Checks(breaks={"sizes-sum": _break_split, "count-divides": _break_even}),
 )
-op("tile", movement.tile, Sampling(ranks=(1, 5)), repeats="reps")
+op(
+    "tile",
+    movement.tile,
+    Sampling(ranks=(1, 5)),
+    Checks(breaks={"repeats-nonnegative": lambda d: {"x": T((2, 3)), "reps": vector([1, d.pick((-1, -2))])}}),
+    repeats="reps",
+)
 
 
 # -- filling

@@ -286,7 +286,24 @@ _SLICE = (
     ),
     Checks(ambiguous=_open_question),
 )
-op("slice_by_index", s.strided_slice, *_SLICE)
+
+
+def _break_mask(d: Draw) -> dict[str, Any]:
+    name = d.pick(("begin_mask", "end_mask"))
+    return {"x": T((2, 3)), "begin": vector([0, 0]), "end": vector([2, 3]), name: [True]}
+
+
+def _break_index(d: Draw) -> dict[str, Any]:
+    at = d.pick((3, 4, -4))
+    return {"x": T((2, 3)), "begin": vector([0, at]), "end": vector([2, at + 1]), "squeeze_mask": [False, True]}
+
+
+op(
+    "slice_by_index",
+    s.strided_slice,
+    *_SLICE,
+    Checks(breaks={"entry-per-axis": _break_mask, "index-in-range": _break_index}),
+)
 op("slice_by_size", s.slice_by_size)
 op("slice_update", s.slice_update, *_SLICE)
 
