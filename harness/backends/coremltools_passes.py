@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from coremltools import ImageType, TensorType
+from coremltools import ImageType, RangeDim, TensorType
 from coremltools.converters.mil.mil import types
 from coremltools.converters.mil.mil.passes.graph_pass import PassOption
 from coremltools.converters.mil.mil.passes.pass_pipeline import PassPipeline, PassPipelineManager
@@ -40,7 +40,7 @@ def prepare(prog: Any, h: dict[str, Any], builtin: Callable[[str], Any]) -> None
     main.input_types = []
     images = h.get("images", {})
     if images:
-        shapes = {i[0]: tuple(i[2]) for i in h["inputs"]}
+        shapes = {i[0]: tuple(RangeDim() if isinstance(n, str) else n for n in i[2]) for i in h["inputs"]}
         main.input_types = [
             ImageType(name=n, shape=shapes[n], channel_first=images[n] == "first")
             if n in images
