@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from suites.semantics import conv as s
-from suites.semantics.window import draw_window
+from suites.semantics.window import FAR, draw_window
 from suites.tflite import op
 from suites.tflite.codecs import Each, fused, later, nan_activation, nhwc, nhwc_out
 
@@ -95,6 +95,11 @@ op(
 )
 
 
+def filters(d: Draw) -> int:
+    """How many filters; one in 32 times beyond what a vector, or 7 or 8 bits count."""
+    return d.pick((17, 130, 260)) if d.chance(32) else d.pick((1, 2, 3, 4, 8))
+
+
 # -- depthwise
 
 
@@ -120,10 +125,18 @@ def said_multiplier(d: Draw, multiplier: int) -> int:
     return d.pick((0, -1, 2**31 - 1, -(2**31), multiplier + 9)) if d.chance(32) else multiplier
 
 
+def channels(d: Draw) -> tuple[int, int]:
+    """Channels and filters of each: now and then none of these, or more channels than 8 bits count."""
+    c, multiplier = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3))
+    if d.empty:
+        return c, 0
+    return (d.pick((130, 260)), 1) if d.chance(48) else (c, multiplier)
+
+
 def draw_depthwise(d: Draw) -> dict[str, Any]:
     """Geometry as for the other convolutions; dilation only where the version has it."""
     w = draw_window(d, 2)
-    c, multiplier = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3))
+    c, multiplier = channels(d)
     out: dict[str, Any] = {
         "input": T((d.dim(hi=3), *w.extents, c)),
         "filter": T((1, *w.kernel, c * multiplier)),
@@ -202,15 +215,33 @@ def draw_transposed(names: tuple[str, ...]) -> Any:
         dilations = [d.pick((1, 1, 2)) if n == 3 else 1 for _ in names]
         s_in, s_out = [], []
         long = d.int(0, n - 1) if d.chance(48) else None
+        wide = d.int(0, n - 1) if long is None and d.chance(16) else None
+        none = d.int(0, n - 1) if d.empty and d.bool() else None
         for i in range(n):
-            reach, size = dilations[i] * (k[i] - 1) + 1, d.int(1, 5 if n == 2 else 3)
+            size = d.int(1, 5 if n == 2 else 3)
             size = d.pick((17, 129, 257)) if i == long else size
+            more = strides[i] - 1
+            if i == wide:  # the stride is about the extent, or beyond all that is
+                if size > 1:
+                    strides[i] = more = max(1, size + d.int(-1, 1))
+                else:
+                    strides[i], more = d.pick((1, 2, 9, 300, FAR)), 3
+                more = min(more, strides[i] - 1)
+            if n == 3 and i == wide and d.bool():
+                dilations[i] = max(1, size + d.int(-1, 1)) if k[i] > 1 else d.pick((1, 9, FAR))
+            reach = dilations[i] * (k[i] - 1) + 1
             least = (size - 1) * strides[i] + (1 if padding == "SAME" else reach)
+            if i == none:  # the windows of no element
+                size, least, more = 0, 0 if padding == "SAME" else reach - 1, 0
             s_in.append(size)
-            s_out.append(least + d.int(0, strides[i] - 1))
+            s_out.append(least + d.int(0, more))
         batch, c, m = d.dim(hi=3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
         if d.chance(48):
             c, m = d.pick(((17, m), (129, m), (257, m), (c, 17), (c, 129), (c, 257)))
+        if d.empty and none is None:
+            m = 0
+        if d.chance(96):  # as long as any result is, and without elements
+            batch, strides[0], s_in[0], s_out[0] = 0, FAR, 1, FAR
         out: dict[str, Any] = {
             "output_shape": [batch, *s_out, m],
             "input": T((batch, *s_in, c)),

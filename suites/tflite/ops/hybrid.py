@@ -20,6 +20,7 @@ from suites.tflite.ops.conv import (
     _Turned,
     draw_depthwise,
     draw_transposed,
+    filters,
     transposed_pads,
 )
 from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows
@@ -81,7 +82,7 @@ def asymmetric(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
 def _draw_rows(d: Draw) -> dict[str, Any]:
     """Sparse weights, where the version has them: rows dense and columns compressed, elements or blocks of 1 x 16."""
     out = draw_float_rows(d)
-    if not later(d, "sparse") and d.types["W"].name == "i8" and d.chance(4):
+    if not later(d, "sparse") and d.types["W"].name == "i8" and not d.empty and d.chance(4):
         block = {1: 16} if d.bool() else {}
         rows, columns = d.int(1, 4), d.int(1, 3) * (16 if block else 5)
         order, csr = ([0, 1, 2], [False, True, False]) if block else ([0, 1], [False, True])
@@ -91,7 +92,7 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
         out["input"] = T((*out["input"].shape[:-1], columns), d.pick(RECIPES), const=False)
         return asymmetric(d, out)
     quantise(d, out, "filter", 0, not later(d, "hybrid_per_channel"))
-    if d.types["W"] is I4 and d.chance(4):
+    if d.types["W"] is I4 and not d.empty and d.chance(4):
         in_blocks(d, out)
     return asymmetric(d, out)
 
@@ -153,7 +154,7 @@ op(
 
 def _draw_conv(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    c, m, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 2, 3, 4, 8)), d.dim(1, 3)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(1, 3)
     groups = d.pick((2, 3)) if not later(d, "grouped") and d.chance(4) else 1
     out: dict[str, Any] = {
         "input": T((n, *w.extents, c * groups)),

@@ -38,15 +38,34 @@ def depths(d: Draw) -> tuple[int, int]:
     return i, d.pick((130, 260)) if d.chance(32) else o
 
 
-def draw_rows(d: Draw) -> dict[str, Any]:
-    """keep_num_dims and an absent bias only where the version has them."""
+def extents(d: Draw) -> tuple[tuple[int, ...], int, int, bool]:
+    """Leading axes of the input, its depth, that of the result, and keep_num_dims where the version has it.
+
+    A depth of 0 tells no number of rows: such an input keeps its axes."""
     i, o = depths(d)
     lead = d.part(1, 3, 1) if d.int(0, 3) else tuple(d.pick((1, 1, 2, 3)) for _ in range(d.int(4, 6)))
+    lead = () if d.chance(24) else lead
+    keep = not later(d, "keep_num_dims") and d.bool()
+    if d.empty:
+        how = d.int(0, 2)
+        if how == 0:
+            o = 0
+        elif how == 1 and keep:
+            i = 0
+        elif lead:
+            at = d.int(0, len(lead) - 1)
+            lead = (*lead[:at], 0, *lead[at + 1 :])
+    return lead, i, o, keep
+
+
+def draw_rows(d: Draw) -> dict[str, Any]:
+    """keep_num_dims and an absent bias only where the version has them."""
+    lead, i, o, keep = extents(d)
     out: dict[str, Any] = {"input": T((*lead, i)), "filter": T((o, i))}
-    if d.version.schema.domain == "" and not later(d, "sparse") and d.chance(6):
+    if d.version.schema.domain == "" and not later(d, "sparse") and not d.empty and d.chance(6):
         sparse_rows(d, out)
         i, o = out["filter"].shape[1], out["filter"].shape[0]
-    if not later(d, "keep_num_dims") and d.bool():
+    if keep:
         out["keep_num_dims"] = True
     if later(d, "no_bias") or d.bool():
         out["bias"] = T((o,))

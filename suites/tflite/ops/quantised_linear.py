@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.core.dtypes import I4, I8, I16, I32, I64, U8, DType
+from harness.core.dtypes import I2, I4, I8, I16, I32, I64, U8, DType
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
@@ -18,11 +18,13 @@ from suites.tflite.ops.conv import (
     PADDING,
     _Depthwise,
     _Turned,
+    channels,
     draw_transposed,
+    filters,
     said_multiplier,
     transposed_pads,
 )
-from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows, depths
+from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows, extents
 
 
 class Filters:
@@ -33,7 +35,7 @@ class Filters:
         self.x: DType = d.types["T"]
         weights = [t for t in schema.dtypes("W") if (t is U8) == (self.x is U8)]
         if self.x is I16:  # 4-bit weights only from the version on that names them
-            narrow = (I8, I4) if d.version.op == "FULLY_CONNECTED" and not later(d, "i16xi4") else (I8,)
+            narrow = (I8, I4, I2) if d.version.op == "FULLY_CONNECTED" and not later(d, "i16xi4") else (I8,)
             weights = [t for t in weights if t in narrow]
         self.w = d.pick(weights)
         m = filter_shape[axis]
@@ -50,7 +52,7 @@ class Filters:
         # outputs of the size that sums of `depth` products of full-range operands have
         top = {8: 64.0, 16: 4096.0}[self.x.bits] * {4: 4.0, 8: 64.0}[max(4, min(8, self.w.bits))]
         out_top = {8: 127.0, 16: 32767.0}[self.x.bits]
-        size = self.xq["scale"][0] * max(self.wq["scale"]) * top * depth**0.5 * (0.3 + d.int(0, 16) / 8)
+        size = self.xq["scale"][0] * max(self.wq["scale"]) * top * max(1, depth) ** 0.5 * (0.3 + d.int(0, 16) / 8)
         self.oq = draw_parameters(d, self.x, scale=near_or_apart(d, size / out_top, self.xq))
         self.b = I64 if self.x is I16 else I32
         self.bias_type = None
@@ -88,7 +90,7 @@ def _activation(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
 
 def _draw_conv(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    c, m, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 2, 3, 4, 8)), d.dim(1, 3)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(1, 3)
     groups = 1
     if not later(d, "grouped") and d.chance(4):
         groups = d.pick((2, 3))
@@ -111,7 +113,7 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
 
 def _draw_depthwise(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    c, multiplier, n = d.pick((1, 2, 3, 5, 8)), d.pick((1, 1, 2, 3)), d.dim(1, 3)
+    (c, multiplier), n = channels(d), d.dim(1, 3)
     shape = (1, *w.kernel, c * multiplier)
     f = Filters(d, shape, 3, w.kernel[0] * w.kernel[1])
     out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else c * multiplier)
@@ -196,11 +198,10 @@ op(
 
 
 def _draw_rows(d: Draw) -> dict[str, Any]:
-    i, o = depths(d)
-    lead = d.part(1, 3, 1)
+    lead, i, o, keep = extents(d)
     f = Filters(d, (o, i), 0, i, per_channel=not later(d, "i16xi4"))
     out = f.tensors(d, (*lead, i), (o, i), o if later(d, "no_bias") or d.bool() else None)
-    if not later(d, "keep_num_dims") and d.bool():
+    if keep:
         out["keep_num_dims"] = True
     return _activation(d, out)
 
