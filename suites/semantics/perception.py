@@ -30,7 +30,7 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import Context, ulp
 from suites.semantics.quantised.fixed import real
-from suites.semantics.window import draw_window, geometry
+from suites.semantics.window import FAR, draw_window, geometry
 
 Array = np.ndarray
 
@@ -89,9 +89,9 @@ def _draw_pool(d: Draw) -> dict[str, Object]:
     kernel = w.kernel
     strides = kernel if d.bool() else w.strides or (1, 1)  # delegates take nothing else than windows side by side
     return {
-        "x": T((d.dim(1, 3), *(max(s, k) for s, k in zip(w.extents, kernel)), d.pick((1, 2, 3, 5)))),
+        "x": T((d.dim(0, 3), *(max(s, k) for s, k in zip(w.extents, kernel)), d.pick((1, 2, 3, 5)))),
         "kernel": kernel,
-        "strides": strides,
+        "strides": tuple(d.pick((n, 300, FAR)) for n in strides) if d.chance(32) else strides,
         "padding": d.pick(MODES),
     }
 
@@ -166,7 +166,7 @@ def _written_twice(inputs: dict[str, Object], params: dict[str, Object]) -> str 
 def _draw_unpool(d: Draw) -> dict[str, Object]:
     kernel = tuple(d.pick((1, 2, 2, 3)) for _ in range(2))
     strides = kernel if d.int(0, 3) else tuple(d.pick((1, 2, 3)) for _ in range(2))
-    shape = (d.dim(1, 3), d.dim(1, 4), d.dim(1, 4), d.pick((1, 2, 3)))
+    shape = (d.dim(0, 3), d.dim(1, 4), d.dim(1, 4), d.pick((1, 2, 3)))
     beyond = float(TENTH) if d.int(0, 3) else 0.0  # what the pooling operator adds
     cells = int(np.prod(kernel))
     named = [float(np.float32(d.int(0, cells - 1)) + np.float32(beyond)) for _ in range(int(np.prod(shape)))]

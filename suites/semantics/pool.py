@@ -45,6 +45,7 @@ from suites.semantics.window import (
     negative_same,
     put,
     too_large,
+    trimmed,
     unbounded,
 )
 
@@ -67,10 +68,8 @@ def pooled(
     the data goes: never, always, or only when there is any padding on that axis.
 
     Source: ONNX MaxPool-22 "windows that would start in the right padded region are ignored"; MIL avg_pool ceil_mode.
-    Raises RuleError as ``geometry`` does, and Unsupported for a window above ``LARGEST``.
+    Raises RuleError as ``geometry`` does.
     """
-    if product(kernel) > LARGEST:
-        raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(kernel)}")
     g = geometry(s, tuple(kernel), strides, dilations, pads, padding, ceil and not padding.startswith("same"))
     if not ceil or last == "keep" or padding.startswith("same"):
         return g
@@ -83,7 +82,18 @@ def pooled(
 
 
 def _run(kind: str, x: Array, kernel: Object, g: Geometry, **kw: Object) -> Object:
-    return native.pool(kind, x, tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes, **kw)
+    """Raises Unsupported for a window that sees more than ``LARGEST`` elements, padding included where it counts."""
+    kernel, pads = tuple(kernel), g.pads
+    if not kw.get("count_include_pad"):
+        kernel, pads = trimmed(x.shape[2:], kernel, g)
+    if product(kernel) > LARGEST:
+        raise Unsupported(f"expected a window of at most {LARGEST} elements, got {list(kernel)}")
+    return native.pool(kind, x, kernel, g.strides, g.dilations, pads, sizes=g.sizes, **kw)
+
+
+def seen(kernel: Object, s: tuple[int, ...]) -> int:
+    """How many elements of the data a window sees at most."""
+    return product(min(k, max(1, n)) for k, n in zip(kernel, s))
 
 
 def _misses(s: tuple[int, ...], kernel: tuple[int, ...], g: Geometry) -> bool:
@@ -252,7 +262,8 @@ def max_pool(
 
 
 def _window_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
-    return avg_pool.fn(np.abs(np.asarray(inputs["x"], np.float64)), **params) * product(params["kernel"])
+    x = np.abs(np.asarray(inputs["x"], np.float64))
+    return avg_pool.fn(x, **params) * seen(params["kernel"], x.shape[2:])
 
 
 def _image_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
@@ -261,7 +272,7 @@ def _image_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
 
 
 def _cells(ctx: Context) -> float:
-    return float(product(ctx.params["kernel"]))
+    return float(seen(ctx.params["kernel"], ctx.inputs["x"].shape[2:]))
 
 
 @semantics(

@@ -6,12 +6,13 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.core.dtypes import BOOL, of
+from harness.core.dtypes import BOOL, DType, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import Any, Choice, Context, Int, Num, Opaque, T, bounded, exact, semantics
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
 from suites.semantics.bounds import above_one, tiny, top, zero_meets_infinity
+from suites.semantics.window import FAR
 
 Array = np.ndarray
 
@@ -85,11 +86,15 @@ def windows(
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64) if of(x).kind in "iu" else x
     init = wide.dtype.type(start.reshape(()).item())
     shape = [max(n - 1, 0) * (b - 1) + n for n, b in zip(x.shape, base)]
-    full = np.full([n + lo + hi for n, (lo, hi) in zip(shape, pads)], init, wide.dtype)
-    full[tuple(slice(lo, lo + n, b) for n, (lo, _), b in zip(shape, pads, base))] = wide
+    padded = [max(0, n + lo + hi) for n, (lo, hi) in zip(shape, pads)]
     reach = [(k - 1) * e + 1 for k, e in zip(size, dilations)]
-    outs = [max(0, (n - r) // s + 1) if n >= r else 0 for n, r, s in zip(full.shape, reach, strides)]
+    outs = [max(0, (n - r) // s + 1) if n >= r else 0 for n, r, s in zip(padded, reach, strides)]
     out = np.full(outs, init, wide.dtype)
+    if not out.size:
+        return out if of(x).kind == "f" else out.astype(x.dtype)
+    full = np.full(padded, init, wide.dtype)
+    places = [_places(n, b, lo, m) for n, b, (lo, _), m in zip(x.shape, base, pads, padded)]
+    full[tuple(to for _, to in places)] = wide[tuple(of_x for of_x, _ in places)]
     with np.errstate(all="ignore"):
         for at in np.ndindex(*size):
             part = full[
@@ -100,6 +105,16 @@ def windows(
             ]
             out = f(out, part)
     return out if of(x).kind == "f" else out.astype(x.dtype)
+
+
+def _places(n: int, base: int, low: int, most: int) -> tuple[slice, slice]:
+    """Which of ``n`` elements, ``base`` apart behind ``low`` cells, lie in the first ``most`` cells, and in which."""
+    first = max(0, -(low // base))
+    last = min(n, max(first, (most - 1 - low) // base + 1))
+    begin = first * base + low
+    return slice(first, last), slice(
+        begin, begin + max(0, last - first - 1) * base + 1, base
+    ) if last > first else slice(0)
 
 
 def _fold_bound(ctx: Context) -> Array:
@@ -159,6 +174,55 @@ def reduce_window(
     return windows(x, start, fold, size, strides, base, dilations, pads)
 
 
+def _far_window(
+    d: Draw,
+    plain: bool,
+    shape: list[int],
+    size: list[int],
+    strides: list[int],
+    base: list[int],
+    dilations: list[int],
+    pads: list[tuple[int, int]],
+) -> None:
+    """On one axis a number far beyond it: a stride from the only window, steps between the elements of windows of one
+    or of inputs of one, a window that nothing holds, or a border of no element."""
+    a, far = d.int(0, len(shape) - 1), d.pick((16, 300, FAR))
+    how = d.pick(("stride", "dilation", "size") if plain else ("stride", "dilation", "size", "base", "pads", "crop"))
+    if how == "stride":
+        strides[a] = far
+    elif how == "dilation":
+        size[a], dilations[a] = 1, far
+    elif how == "size":
+        size[a] = far
+    elif how == "base":
+        shape[a], base[a] = 1, far
+    elif how == "pads":  # nothing of as long a one is held where another axis has no element
+        pads[a] = d.pick(((300, 0), (0, 300)))
+        if far == FAR and len(shape) > 1:
+            pads[a], size[a], strides[a] = d.pick(((far, 0), (0, far))), far, far
+            b = (a + 1) % len(shape)
+            shape[b], pads[b] = 0, (0, 0)
+    else:
+        pads[a] = (-(2**31), 2**31 - 1)
+
+
+def _folded(d: Draw, dt: DType, fold: str) -> tuple[T, str]:
+    """What a fold begins with, which leaves the others as they are wherever it is taken in again, and the elements.
+
+    A minimum or maximum may begin with any number, a sum or product with none but 0 or 1."""
+    start = {"add": 0, "mul": 1, "minimum": 5, "maximum": -5 if dt.kind != "u" else 0, "all": True, "any": False}[fold]
+    if dt is BOOL:
+        return T((), values=[d.bool()]), "bool"
+    some = ("special", "wide", "ties") if dt.kind == "f" else ("special", "full")
+    if fold in ("minimum", "maximum"):
+        lo = 0 if dt.kind == "f" else int_range(dt)[0]
+        ends = (float("-inf"), float("inf"), -0.0) if dt.kind == "f" else (lo, max(lo, -1))
+        first = T((), d.pick(some)) if d.bool() else T((), values=[d.pick((start, *ends))])
+        return first, d.pick(("small", *some))
+    recipe = {"mul": "ints:-2:2" if dt.kind != "u" else "ints:0:2"}.get(fold, "small")
+    return T((), values=[start]), d.pick(some) if d.chance(6) else recipe
+
+
 def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
     """A window per axis; plain: no base dilation and no padding."""
     dt = d.dtype("x")
@@ -169,19 +233,27 @@ def draw_windows(d: Draw, plain: bool) -> dict[str, Object]:
     base: list[int] = []
     dilations: list[int] = []
     pads: list[tuple[int, int]] = []
-    for _ in range(d.int(1, 3)):
-        k, e, b = d.int(1, 3), d.pick((1, 1, 2)), 1 if plain else d.pick((1, 1, 2))
-        lo, hi = (0, 0) if plain else (d.pick((0, 0, 1, 2)), d.pick((0, 0, 1)))
+    rank = d.int(d.min_rank, d.max_rank) if d.chance(6) else d.int(1, 3)
+    long = d.int(0, rank - 1) if rank and d.chance(16) else None
+    for a in range(rank):
+        most = 3 if rank < 4 else 1
+        k, e, b = d.int(1, min(most + 1, 3)), d.pick((1, 1, 2)), 1 if plain else d.pick((1, 1, 2))
+        lo, hi = (0, 0) if plain else (d.pick((0, 0, 1, 2, -1)), d.pick((0, 0, 1, -1)))
+        lo, hi = (lo, hi) if rank < 4 else (max(0, lo), 0)
         reach = (k - 1) * e + 1
-        shape.append(max(1, reach - lo - hi) + d.int(0, 3))
+        n = max(0 if d.empty else 1, reach - lo - hi) + d.int(0, most)
+        shape.append(d.pick((17, 130, 300, 2051)) if a == long else n)
         for v, to in ((k, size), (d.pick((1, 1, 2, 3)), strides), (b, base), (e, dilations)):
             to.append(v)
         pads.append((lo, hi))
-    start = {"add": 0, "mul": 1, "minimum": 5, "maximum": -5 if dt.kind != "u" else 0, "all": True, "any": False}[fold]
-    recipe = {"mul": "ints:-2:2" if dt.kind != "u" else "ints:0:2"}.get(fold, "bool" if dt is BOOL else "small")
+    if rank and d.chance(12):
+        _far_window(d, plain, shape, size, strides, base, dilations, pads)
+    if rank and d.empty and d.bool():
+        shape[d.int(0, rank - 1)] = 0
+    start, recipe = _folded(d, dt, fold)
     return {
         "x": T(shape, recipe),
-        "start": T((), values=[start]),
+        "start": start,
         "fold": fold,
         "size": size,
         "strides": strides,

@@ -32,7 +32,7 @@ from harness.generate.draw import Draw
 from harness.tolerance import gamma
 from suites.semantics import elementwise as e
 from suites.semantics import pool
-from suites.semantics.window import MODES
+from suites.semantics.window import FAR, MODES
 
 Array = np.ndarray
 
@@ -204,12 +204,18 @@ def dilate(x: Any[Array, "*d"], value: Any[Array, ""], *, dilations: Opaque) -> 
 @dilate.draw
 def _draw_dilate(d: Draw) -> dict[str, Anything]:
     shape = d.shape(1, 4)
-    return {"x": T(shape), "value": T(()), "dilations": tuple(d.int(1, 3) for _ in shape)}
+    if d.chance(8):
+        shape = tuple(d.dim(0, 2) for _ in range(d.int(5, 8)))
+    dilations = [d.int(1, 3) for _ in shape]
+    if d.chance(16):  # nothing stands between the elements of an axis of one
+        at = d.int(0, len(shape) - 1)
+        shape, dilations[at] = (*shape[:at], 1, *shape[at + 1 :]), d.pick((16, 300, FAR))
+    return {"x": T(shape), "value": T(()), "dilations": tuple(dilations)}
 
 
 def _l2_pool_bound(ctx: Context) -> Array:
     """|h| (gamma(K+3)/2 + 2u) + ulp"""
-    k = int(np.prod(ctx.params["kernel"]))
+    k = pool.seen(ctx.params["kernel"], ctx.inputs["x"].shape[2:])
     return (
         np.abs(ctx.wide) * (gamma(k + 3, ctx.acc_u) / 2 + 2 * ctx.acc_u) + ctx.ulp + (np.abs(ctx.wide) < 1e-15) * 1e-18
     )

@@ -89,6 +89,21 @@ def geometry(
     return Geometry(strides, dilations, p, sizes)
 
 
+def trimmed(s: Sequence[int], kernel: Sequence[int], g: Geometry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Kernel and padding without the elements that lie in the padding for each window: what a pool that counts none of
+    it needs not go through.  Of windows without dilation; others stay."""
+    n, k, pads = len(s), list(kernel), list(g.pads)
+    for i in range(n):
+        last = (g.sizes[i] - 1) * g.strides[i]
+        if g.dilations[i] != 1 or g.sizes[i] < 1:
+            continue
+        before = min(max(0, pads[i] - last), k[i] - 1)
+        k[i], pads[i] = k[i] - before, pads[i] - before
+        after = min(max(0, k[i] - pads[i] - s[i]), k[i] - 1)
+        k[i], pads[n + i] = k[i] - after, pads[n + i] - after
+    return tuple(k), tuple(pads)
+
+
 _KERNELS = (1, 2, 3, 3, 1, 2, 4, 5)
 
 

@@ -160,6 +160,8 @@ class TfLite(Dialect):
             quantisation.share(version, d, inst)
         if inst.op in _WINDOWS and not d.breaking and d.chance(16):
             _window_far(d, inst)
+        if inst.op in _FILTERS and version.schema.domain == "" and not d.breaking and d.chance(48):
+            _many_filters(d, inst)
         ends.give(d, inst)
         usual.say(d, inst)
         if d.chance(shapes.UNDECLARED_EVERY):
@@ -225,21 +227,39 @@ def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
             inst.attrs[name] = value
 
 
-_WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+_WINDOWS = ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D", "CONV_3D")
+_REACHES = {"h": "filter_height", "w": "filter_width"}  # of pools
 
 
 def _window_far(d: Draw, inst: Instance) -> None:
     """One window of an axis stands at its beginning, and the next would be far beyond the end; the elements of a window
-    of one are far apart; or SAME windows stand on an axis without elements."""
-    a, axis = d.pick((("h", 1), ("w", 2)))
+    of one are far apart; SAME windows stand on an axis without elements, or reach far beyond it."""
+    solid = inst.op == "CONV_3D"
+    a, axis = d.pick((("d", 1), ("h", 2), ("w", 3)) if solid else (("h", 1), ("w", 2)))
     stride, dilation, how = f"stride_{a}", f"dilation_{a}_factor", d.int(0, 3)
     if how == 0 and inst.attrs.get("padding", "SAME") == "SAME" and not inst.tensor("input").values:
         x = inst.tensor("input")
-        x.shape = (*x.shape[:axis], 0, *x.shape[axis + 1 :])
-    elif how == 1 and dilation in inst.attrs and inst.tensor("filter").shape[axis] == 1:
+        if _REACHES.get(a) in inst.attrs and d.bool():
+            inst.attrs[_REACHES[a]] = d.pick((17, 300, 2**31 - 1, 2**31 - 1))
+        else:
+            x.shape = (*x.shape[:axis], 0, *x.shape[axis + 1 :])
+    elif how == 1 and dilation in inst.attrs and inst.tensor("filter").shape[axis - solid] == 1:
         inst.attrs[dilation] = d.pick((17, 300, 2**15 - 1, 2**31 - 1))
     elif stride in inst.attrs:
         inst.attrs[stride] = d.pick((300, 2**15 - 1, 2**31 - 1))
+
+
+_FILTERS = {"CONV_2D": 0, "CONV_3D": 4}  # axis of the filters
+
+
+def _many_filters(d: Draw, inst: Instance) -> None:
+    """More filters than a vector holds or 8 bits count; of a solid one also none."""
+    w, b, axis = inst.tensor("filter"), inst.args.get("bias"), _FILTERS[inst.op]
+    many = d.pick((17, 130, 260) if inst.op == "CONV_2D" else (17, 130, 0, 0)) * max(1, w.shape[axis])
+    if w.values is None and 0 not in w.shape and many < 1024 and (b is None or isinstance(b, Arg) and b.values is None):
+        w.shape = (*w.shape[:axis], many, *w.shape[axis + 1 :])
+        if isinstance(b, Arg):
+            b.shape = (many,)
 
 
 def _alike_beyond(rank: int, inst: Instance) -> None:

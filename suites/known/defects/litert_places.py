@@ -461,3 +461,17 @@ def range_of_the_wrapped_distance(g: Given) -> Outputs:
     distance = (limit - start + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
     count = (abs(distance) + abs(delta) - 1) // abs(delta)
     return [np.array([start + k * delta for k in range(count)], dt)] if count <= len(g.expected[0].value) else None
+
+
+def fold_passes_nan_by(g: Given) -> Outputs:
+    """Windows folded by ``x < y ? x : y``, and the other way round for the highest: an element that is NaN is never
+    taken, and only a first value that is NaN stays."""
+    x, first = g["input"], g["init_value"].reshape(())
+    if x.dtype.kind != "f":
+        return None
+    kinds = {"STABLEHLO_MINIMUM": np.inf, "STABLEHLO_MAXIMUM": -np.inf}
+    worst = kinds.get(g.attr("body_subgraph_index").nodes[0].op)
+    if worst is None:
+        return None
+    found = g.reevaluate(inputs={"input": np.where(np.isnan(x), worst, x).astype(x.dtype)})
+    return None if found is None else [np.full_like(found[0].value, first) if np.isnan(first) else found[0].value]

@@ -42,7 +42,7 @@ from suites.semantics.quantised.fixed import (
 )
 from suites.semantics.quantised.output import Activation, draw_activation, finish
 from suites.semantics.resize import resize
-from suites.semantics.window import geometry
+from suites.semantics.window import geometry, trimmed
 
 _SPEC = "TFLite 8-bit quantization specification"
 
@@ -52,16 +52,9 @@ _SPEC = "TFLite 8-bit quantization specification"
 
 def _averages(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: str, activation: str) -> Array:
     g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
-    y = native.pool(
-        "avg",
-        x.astype(np.float64),
-        tuple(kernel),
-        g.strides,
-        g.dilations,
-        g.pads,
-        sizes=g.sizes,
-        count_include_pad=False,
-    )
+    k, pads = trimmed(x.shape[2:], tuple(kernel), g)
+    wide = x.astype(np.float64)
+    y = native.pool("avg", wide, k, g.strides, g.dilations, pads, sizes=g.sizes, count_include_pad=False)
     return np.moveaxis(y, 1, -1)
 
 
@@ -82,7 +75,8 @@ def avg_pool(
 
 def _largest(x: Array, *, q: Quant, kernel: Object, strides: Object, padding: str, activation: str) -> Array:
     g = geometry(x.shape[2:], tuple(kernel), strides, None, None, padding)
-    y = native.pool("max", x.astype(np.float64), tuple(kernel), g.strides, g.dilations, g.pads, sizes=g.sizes)
+    k, pads = trimmed(x.shape[2:], tuple(kernel), g)
+    y = native.pool("max", x.astype(np.float64), k, g.strides, g.dilations, pads, sizes=g.sizes)
     return np.moveaxis(y[0] if isinstance(y, tuple) else y, 1, -1)
 
 
@@ -254,6 +248,8 @@ def _fixed_position(n: int, size: int, coordinates: str) -> tuple[Array, Array]:
 def _in_fixed_point(x: Array, *, sizes: Object, coordinates: str) -> Array:
     """The source position is index * scale with the scale rounded to 2**-10."""
     out = np.asarray(x).astype(np.float64)
+    if not out.size:
+        return np.zeros((x.shape[0], *map(int, sizes), x.shape[3]))
     for axis, size in zip((1, 2), sizes):
         n = out.shape[axis]
         left, part = _fixed_position(n, int(size), coordinates)

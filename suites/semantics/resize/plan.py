@@ -74,6 +74,9 @@ def identity(axis: Axis, coordinates: str) -> bool:
 def apply(x: Array, axes: dict[int, Axis], coordinates: str, extrapolation: float, **filter_: Object) -> Array:
     """``x`` resampled along ``axes``; outside the region of a crop the given value."""
     wide = filter_["mode"] != "nearest"
+    shape = tuple(axes[a].m if a in axes else n for a, n in enumerate(x.shape))
+    if 0 in shape:  # whatever the coordinates: there may be as many as 32 bits count
+        return np.zeros(shape, np.float64 if wide else x.dtype)
     y = x
     outside: Array | None = None
     for a, axis in axes.items():

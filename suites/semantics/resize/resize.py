@@ -34,7 +34,7 @@ def resize_bound(ctx: Context) -> Array:
     """nearest: the difference to the neighbour where the coordinate is within 6u of the boundary; else per axis
     margin * slope + (taps + 4) u * sum |w||x|"""
     p = ctx.params
-    if of(np.asarray(ctx.inputs["x"])).kind not in "fiu":
+    if of(np.asarray(ctx.inputs["x"])).kind not in "fiu" or not ctx.wide.size:
         return np.zeros(np.shape(ctx.wide))
     x = np.abs(np.asarray(ctx.inputs["x"], np.float64))
     axes = {a: v for a, v in _planned(ctx).items() if not identity(v, p["coordinates"])}

@@ -32,6 +32,8 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
     except RuleError:
         return None
+    if any(axes[a].m == 0 if a in axes else n == 0 for a, n in enumerate(x.shape)):
+        return None  # no element of which something is open
     with np.errstate(all="ignore"):
         return gathered(*(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow)))
 

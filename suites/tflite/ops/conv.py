@@ -152,6 +152,15 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
     return out
 
 
+def _window_beyond(d: Draw) -> dict[str, Any]:
+    """A window by an element longer than the input, or by more, without padding."""
+    v = draw_depthwise(d)
+    n, h, w, c = v["input"].shape
+    k = [h, w]
+    k[d.int(0, 1)] += d.pick((1, 2, 9))
+    return v | {"filter": T((1, *k, v["filter"].shape[3])), "padding": "VALID"}
+
+
 op(
     "DEPTHWISE_CONV_2D",
     s.conv,
@@ -167,7 +176,7 @@ op(
         out=fused(nhwc_out),
     ),
     Sampling(draw_depthwise, ranks=(4, 4), tags=("fused",)),
-    Checks(ambiguous=nan_activation(s.conv)),
+    Checks(ambiguous=nan_activation(s.conv), breaks={"window-fits": _window_beyond}),
 )
 
 
@@ -223,12 +232,12 @@ def draw_transposed(names: tuple[str, ...]) -> Any:
             more = strides[i] - 1
             if i == wide:  # the stride is about the extent, or beyond all that is
                 if size > 1:
-                    strides[i] = more = max(1, size + d.int(-1, 1))
+                    strides[i] = more = d.pick((max(1, size - 1), size, size + 1, 4, 5, 6))
                 else:
                     strides[i], more = d.pick((1, 2, 9, 300, FAR)), 3
                 more = min(more, strides[i] - 1)
             if n == 3 and i == wide and d.bool():
-                dilations[i] = max(1, size + d.int(-1, 1)) if k[i] > 1 else d.pick((1, 9, FAR))
+                dilations[i] = d.pick((max(1, size - 1), size, 4, 5, 6)) if k[i] > 1 else d.pick((1, 9, FAR))
             reach = dilations[i] * (k[i] - 1) + 1
             least = (size - 1) * strides[i] + (1 if padding == "SAME" else reach)
             if i == none:  # the windows of no element

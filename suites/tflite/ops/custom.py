@@ -32,12 +32,28 @@ op(
     Sampling(outs=2, tags=("fused",), ranks=(4, 4)),
     Checks(ambiguous=nan_activation(s.max_pool_argmax)),
 )
+
+
+def _unpooling() -> dict[str, Any]:
+    values = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
+    return {"input": T((1, 2, 2, 1)), "indices": T((1, 2, 2, 1), values=[0.0, 1.0, 2.0, 3.0]), **values}
+
+
 op(
     "MaxUnpooling2D",
     s.max_unpool,
     _WINDOW,
     Sampling(ranks=(4, 4)),
-    Checks(only={"fused_activation_function": "NONE"}),  # the kernel reads it and does nothing with it
+    Checks(
+        only={"fused_activation_function": "NONE"},  # the kernel reads it and does nothing with it
+        breaks={
+            f"{what}-positive": lambda d, names=names: _unpooling() | {d.pick(names): d.pick((0, -1, -(2**31)))}
+            for what, names in (
+                ("kernel", ("filter_height", "filter_width")),
+                ("strides", ("stride_h", "stride_w")),
+            )
+        },
+    ),
 )
 
 

@@ -118,7 +118,7 @@ op(
 
 def _draw_matmul(d: Draw) -> dict[str, Any]:
     tx, ty = d.bool(), d.bool()
-    m, k, n = d.dim(1, 6), d.dim(1, 12), d.dim(1, 6)
+    m, k, n = d.dim(0, 6), d.dim(1, 12), d.dim(0, 6)
     lead = d.part(0, 2, 1)
     return asymmetric(
         d,
@@ -154,7 +154,7 @@ op(
 
 def _draw_conv(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(1, 3)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(0, 3)
     groups = d.pick((2, 3)) if not later(d, "grouped") and d.chance(4) else 1
     out: dict[str, Any] = {
         "input": T((n, *w.extents, c * groups)),

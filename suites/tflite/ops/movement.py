@@ -14,6 +14,7 @@ from harness.declare.semantics import InvalidFn
 from suites.semantics import movement as s
 from suites.semantics.movement.common import norm_axis
 from suites.semantics.quantised.window import joined
+from suites.semantics.window import FAR
 from suites.tflite import op, readings
 from suites.tflite.codecs import (
     AxesInput,
@@ -454,8 +455,47 @@ both(
 # -- blocks
 
 _DEPTH = Spelling(block="block_size", x=nhwc("input"), fixed={"mode": "dcr"}, out=nhwc_out)
-both("DEPTH_TO_SPACE", s.depth_to_space, _DEPTH)
-both("SPACE_TO_DEPTH", s.space_to_depth, _DEPTH)
+
+
+def _far_block(drawer: Any, slot: int) -> Any:
+    """Now and then a block beyond any that is usual, of tensors without elements.  slot: where their axes have some."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        if d.empty and d.bool():
+            block = d.pick((16, 300, FAR))
+            return {"input": T((d.int(0, 2), 0, 0, 0) if slot else (d.int(0, 2), 0, 1, 0)), "block_size": block}
+        v = drawer(d)
+        n, c, h, w = v["x"].shape
+        return {"input": T((n, h, w, c)), "block_size": v["block"]}
+
+    return draw
+
+
+def _misfit(rule: str, axis: int) -> Checks:
+    """An extent that the block, or its square, does not divide."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        shape = [d.int(1, 2), 4, 4, 4]
+        shape[axis] += d.int(1, 3) if axis == 3 else 2 * d.int(0, 2) + 1
+        return {"input": T(tuple(shape)), "block_size": 2}
+
+    return Checks(breaks={rule: draw})
+
+
+both(
+    "DEPTH_TO_SPACE",
+    s.depth_to_space,
+    _DEPTH,
+    Sampling(_far_block(s.depth_to_space.drawer, 0)),
+    _misfit("block-divides-channels", 3),
+)
+both(
+    "SPACE_TO_DEPTH",
+    s.space_to_depth,
+    _DEPTH,
+    Sampling(_far_block(s.space_to_depth.drawer, 1)),
+    _misfit("block-divides-space", 2),
+)
 
 
 def _shift(slot: str) -> Slotted:
@@ -488,11 +528,13 @@ def _blocks(shape: tuple[int, ...], block: list[int], slot: str, *edges: Any) ->
 
 
 def _far_blocks(d: Draw, slot: str) -> dict[str, Any]:
-    """A block or a border beyond any that is usual, of tensors without elements.  None is as long as any: to walk over
-    2**31 - 1 places takes seconds."""
+    """A block or a border beyond any that is usual, of tensors without elements.  As long as any only of no batch: to
+    walk over 2**31 - 1 places takes seconds."""
     most = 30
     batch, depth, space, block, edge = d.pick(
         (
+            (0, 2, 0, FAR, (0, FAR)),
+            (0, 2, 0, FAR, (FAR, 0)),
             (1, 2, 0, most, (0, 0)),
             (1, 0, 16, 16, (0, 0)),
             (2, 0, 0, 1, (most, 0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
-from harness.declare import Build, Call, Draw, Fn, Group, Sampling, Spelling, T
+from harness.declare import Build, Call, Checks, Draw, Fn, Group, Sampling, Spelling, T
 from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
@@ -147,12 +147,21 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
     return {"input": T(shape, recipe), "@outputs": [{"dtype": dt.name, "quant": oq}]}
 
 
+def _scales_beyond(d: Draw) -> dict[str, Any]:
+    """A scale more than the axis has positions."""
+    v, n = _draw_quantize(d), d.int(2, 4)
+    oq = {"scale": [0.5] * (n + d.int(1, 3)), "zero_point": [0] * (n + 1), "axis": 0}
+    oq["zero_point"] = [0] * len(oq["scale"])
+    return v | {"input": T((n, 2)), "@outputs": [{"dtype": "i8", "quant": oq}]}
+
+
 _OUT: dict[str, Any] = {"oq": Fn(lambda call: call.declared(0)["quant"]), "dtype": Fn(_declared_type)}
 op(
     "QUANTIZE",
     convert.quantize,
     Spelling(x="input", out_dtype=lambda call, i: _declared_type(call), **_OUT),
     Sampling(_draw_quantize),
+    Checks(breaks={"scale-per-position": _scales_beyond}),
 )
 
 

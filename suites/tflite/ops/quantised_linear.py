@@ -90,7 +90,7 @@ def _activation(d: Draw, out: dict[str, Any]) -> dict[str, Any]:
 
 def _draw_conv(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(1, 3)
+    c, m, n = d.pick((1, 2, 3, 5, 8)), filters(d), d.dim(0, 3)
     groups = 1
     if not later(d, "grouped") and d.chance(4):
         groups = d.pick((2, 3))
@@ -113,7 +113,7 @@ def _draw_conv(d: Draw) -> dict[str, Any]:
 
 def _draw_depthwise(d: Draw) -> dict[str, Any]:
     w = draw_window(d, 2)
-    (c, multiplier), n = channels(d), d.dim(1, 3)
+    (c, multiplier), n = channels(d), d.dim(0, 3)
     shape = (1, *w.kernel, c * multiplier)
     f = Filters(d, shape, 3, w.kernel[0] * w.kernel[1])
     out = f.tensors(d, (n, *w.extents, c), shape, None if d.chance(8) else c * multiplier)
@@ -222,7 +222,7 @@ op(
 def _draw_matmul(d: Draw) -> dict[str, Any]:
     tx, ty = d.bool(), d.bool()
     m, k, n = d.dim(1, 6), d.dim(1, 12), d.dim(1, 6)
-    lead = d.part(0, 2, 1)
+    lead = d.part(0, 3 if d.chance(4) else 2)
     dt = d.types["T"]
     xq, yq = draw_parameters(d, dt), draw_parameters(d, dt)
     top = {8: 64.0 * 64, 16: 4096.0 * 4096}[dt.bits]

@@ -13,7 +13,7 @@ from suites.semantics.movement.common import norm_axis
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
 from suites.semantics.quantised.output import draw_activation
-from suites.semantics.window import draw_window
+from suites.semantics.window import FAR, draw_window
 from suites.tflite import op
 from suites.tflite.codecs import Each, OutQ, Q, both, later, nhwc
 from suites.tflite.ops.conv import HW, PADDING
@@ -133,8 +133,11 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
     h, w = d.dim(1, 7), d.dim(1, 7)
     size = [d.pick((h, 2 * h, 3 * h, d.int(1, 12))), d.pick((w, 2 * w, (w + 1) // 2, d.int(1, 12)))]
     recipe = d.pick(("small", "unit", "iota") if d.types["T"] is F32 else ("full", "small"))
+    n, c = d.dim(0, 3), d.dim(0, 5)
+    if not n and d.bool():  # of no image as long a result as any
+        size[d.int(0, 1)] = FAR
     return {
-        "input": T((d.dim(1, 3), h, w, d.dim(1, 5)), recipe),
+        "input": T((n, h, w, c), recipe),
         "size": size,
         "align_corners": how == 1,
         "half_pixel_centers": how == 2,

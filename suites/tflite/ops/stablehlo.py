@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import BOOL, DType
 from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T, rounded
@@ -68,14 +70,35 @@ op(
 
 def _draw_reduce_window(d: Draw) -> dict[str, Any]:
     v = s.draw_windows(d, True)
+    told = {"shape": v["size"], "strides": v["strides"], "dilations": v["dilations"]}
     return {
         "input": v["x"],
         "init_value": v["start"],
-        "window_shape": literal(v["size"], const=True),
-        "window_strides": literal(v["strides"], const=True),
-        "window_dilations": literal(v["dilations"], const=True),
+        **{f"window_{n}": literal(np.array(x, np.int64), const=True) for n, x in told.items()},
         "reduce_function": v["fold"].upper(),
     }
+
+
+def _breaks(draw: Any, size: str, *others: str) -> dict[str, Any]:
+    """Breaks the rules of a window: one number too many, or one below 1."""
+
+    def many(d: Draw) -> dict[str, Any]:
+        v, name = draw(d), d.pick((size, *others))
+        return v | {name: _changed(v[name], lambda n: [*n, 1])}
+
+    def below(d: Draw) -> dict[str, Any]:
+        v = draw(d)
+        while not v["input"].shape:
+            v = draw(d)
+        name = d.pick((size, *others))
+        return v | {name: _changed(v[name], lambda n: [*n[:-1], d.pick((0, -1))])}
+
+    return {"one-per-axis": many, "window-positive": below}
+
+
+def _changed(given: Any, change: Any) -> Any:
+    """A list, or an operand that holds one, after ``change``."""
+    return literal(change(list(given.values)), const=True) if isinstance(given, T) else change(list(given))
 
 
 def _no_pads(call: Call) -> Any:
@@ -86,8 +109,11 @@ _EXTREMES = ("MINIMUM", "MAXIMUM")
 op(
     "REDUCE_WINDOW",
     s.reduce_window,
-    Sampling(_draw_reduce_window),
-    Checks(ambiguous=lambda call: nan_extreme(call) if call.attr("reduce_function") in _EXTREMES else None),
+    Sampling(_draw_reduce_window, ranks=(1, 6)),
+    Checks(
+        ambiguous=lambda call: nan_extreme(call) if call.attr("reduce_function") in _EXTREMES else None,
+        breaks=_breaks(_draw_reduce_window, "window_shape", "window_strides", "window_dilations"),
+    ),
     x="input",
     start="init_value",
     size=shape_input("window_shape"),
@@ -136,10 +162,9 @@ def _draw_hlo_window(d: Draw) -> dict[str, Any]:
     v = s.draw_windows(d, False)
     dt = d.types["T"]
     fold = "all" if dt is BOOL else v["fold"]
-    start = T((), values=[True]) if dt is BOOL else v["start"]
     return {
         "input": v["x"],
-        "init_value": start,
+        "init_value": v["start"],
         "window_dimensions": v["size"],
         "window_strides": v["strides"],
         "base_dilations": v["base"],
@@ -153,6 +178,7 @@ op(
     "STABLEHLO_REDUCE_WINDOW",
     s.reduce_window,
     Sampling(_draw_hlo_window),
+    Checks(breaks=_breaks(_draw_hlo_window, "window_dimensions", "window_strides", "window_dilations")),
     x="input",
     start="init_value",
     size="window_dimensions",
