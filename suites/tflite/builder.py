@@ -302,16 +302,19 @@ def _add(
                 shape, varies = result.shape, result.varies
             outs.append(w.tensor(g, name, TYPES[d.name], shape, quant, dynamic=varies))
             names.append(name)
-        w.operator(
-            g,
-            schema,
-            number_of(inst.version),
-            inputs,
-            outs,
-            inst.attrs,
-        )
+        written = [*outs, *_workspace(w, g, prefix, inst)]
+        w.operator(g, schema, number_of(inst.version), inputs, written, inst.attrs)
     g["outputs"].extend(outs)
     return run_time, names
+
+
+def _workspace(w: Writer, g: dict[str, Any], prefix: str, inst: Instance) -> list[int]:
+    """The second result of a product with shuffled weights, which is no result: the input as the kernel orders it
+    (toco, shuffle_fc_weights.cc: "a second output array to this FC op, serving as a workspace")."""
+    x = inst.args.get("input")
+    if inst.attrs.get("weights_format") != "SHUFFLED4x16INT8" or not isinstance(x, Arg):
+        return []
+    return [w.tensor(g, prefix + "workspace", TYPES["u8"], x.shape, x.quant)]
 
 
 def _program(

@@ -256,7 +256,8 @@ def _many_filters(d: Draw, inst: Instance) -> None:
     """More filters than a vector holds or 8 bits count; of a solid one also none."""
     w, b, axis = inst.tensor("filter"), inst.args.get("bias"), _FILTERS[inst.op]
     many = d.pick((17, 130, 260) if inst.op == "CONV_2D" else (17, 130, 0, 0)) * max(1, w.shape[axis])
-    if w.values is None and 0 not in w.shape and many < 1024 and (b is None or isinstance(b, Arg) and b.values is None):
+    plain = w.values is None and (b is None or (isinstance(b, Arg) and b.values is None))
+    if plain and 0 not in w.shape and many < 1024:
         w.shape = (*w.shape[:axis], many, *w.shape[axis + 1 :])
         if isinstance(b, Arg):
             b.shape = (many,)

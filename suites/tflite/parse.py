@@ -163,7 +163,10 @@ class _Reader:
             attrs["@domain"] = domain
         if len(raw.get("intermediates", ())):
             attrs["@intermediates"] = [tensors[names[i]]["quant"] for i in raw["intermediates"]]
-        return Node(op, inputs, [names[i] for i in raw.get("outputs", ())], attrs, version)
+        outs = [names[i] for i in raw.get("outputs", ())]
+        if attrs.get("weights_format") == "SHUFFLED4x16INT8":
+            outs = outs[:1]  # the other is a workspace
+        return Node(op, inputs, outs, attrs, version)
 
     def carry(self, node: Node, calls: dict[str, tuple[Any, int]]) -> None:
         """Nodes on the same operands, states among them, are calls one after the other (``@calls``).  calls: by state

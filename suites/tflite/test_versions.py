@@ -19,7 +19,6 @@ DRAWS = 400
 FACTS = read_slots((Path(__file__).parent / "slots.txt").read_text())
 # What no instance shows, each with the reason.
 UNSHOWN: dict[tuple[str, str], str] = {
-    ("FULLY_CONNECTED", "shuffled"): "the order of shuffled weights is told by a kernel's comments alone",
     ("SVDF", "W=qu8"): "8-bit weights beside float are signed, and no other form takes unsigned ones",
 }
 

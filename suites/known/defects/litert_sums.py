@@ -115,3 +115,9 @@ def products_shifted_out_of_32_bits(g: Given) -> Outputs:
     steps = np.reshape(np.array([_wrapped(_shifted_first(n, by)) for n in products], object), due.shape)
     kept = np.clip(steps + out["zero_point"][0], low, high).astype(due.dtype)
     return [np.where(lost, kept, due)] if lost.any() else None
+
+
+def shuffled_without_activation(g: Given) -> Outputs:
+    """The result without the fused activation, its sums as ``sums_wrap_in_32_bits`` has them."""
+    other = g.changed(attrs={"fused_activation_function": "NONE"})
+    return None if other is None else sums_wrap_in_32_bits(other) or list(other.expected)

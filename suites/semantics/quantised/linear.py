@@ -14,7 +14,7 @@ from typing import Any as Object
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import I64, of
+from harness.core.dtypes import I64, DType, of
 from harness.declare import Choice, Int, Opaque, Tolerance, semantics
 from suites.semantics.quantised.fixed import Array, Quant, factor, rounding, window
 from suites.semantics.quantised.output import Activation, back
@@ -60,10 +60,10 @@ def requantised(accumulate: Callable[..., Array], factor_quant: str = "wq") -> T
     return rounding(real, tie)
 
 
-def _back(acc: Array, wq: Quant, xq: Quant, oq: Quant, x: Array, activation: str) -> Array:
-    """Accumulator, channels last -> output steps, clamped."""
+def _back(acc: Array, wq: Quant, xq: Quant, oq: Quant, x: Array, activation: str, dtype: DType | None = None) -> Array:
+    """Accumulator, channels last -> output steps, clamped.  dtype: where the result has not the type of x."""
     scale = channel_scales(xq, wq, oq, acc.ndim, acc.ndim - 1)
-    return back(acc, scale, oq, of(x), activation, wide=x.dtype.itemsize == 2)
+    return back(acc, scale, oq, dtype or of(x), activation, wide=x.dtype.itemsize == 2)
 
 
 def _conv_sums(
@@ -144,10 +144,11 @@ def linear(
     wq: Opaque,
     oq: Opaque,
     activation: Activation,
+    dtype: Opaque,
 ) -> Array:
-    """x w' + b of the real values, requantised."""
+    """x w' + b of the real values, requantised; dtype: of the result."""
     acc = _linear_sums(x, w, b, xq=xq, wq=wq)
-    return _back(acc, wq, xq, oq, x, activation)
+    return _back(acc, wq, xq, oq, x, activation, dtype)
 
 
 def _matmul_sums(

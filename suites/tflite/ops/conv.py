@@ -155,8 +155,7 @@ def draw_depthwise(d: Draw) -> dict[str, Any]:
 def _window_beyond(d: Draw) -> dict[str, Any]:
     """A window by an element longer than the input, or by more, without padding."""
     v = draw_depthwise(d)
-    n, h, w, c = v["input"].shape
-    k = [h, w]
+    k = list(v["input"].shape[1:3])
     k[d.int(0, 1)] += d.pick((1, 2, 9))
     return v | {"filter": T((1, *k, v["filter"].shape[3])), "padding": "VALID"}
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import I2, I4, I8, I16, I32, I64, U8, DType
-from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T
+from harness.core.errors import RuleError
+from harness.declare import Call, Draw, Fn, Sampling, Slotted, Spelling, T
 from suites.semantics.quantised import linear as q
 from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, OutQ, Q, later, mostly, nhwc
+from suites.tflite.codecs import Each, OutQ, Q, later, mostly, nhwc, out_type
 from suites.tflite.ops.conv import (
     FILTER,
     HW,
@@ -24,7 +28,7 @@ from suites.tflite.ops.conv import (
     said_multiplier,
     transposed_pads,
 )
-from suites.tflite.ops.linear import PLAIN_WEIGHTS, Rows, extents
+from suites.tflite.ops.linear import Rows, extents
 
 
 class Filters:
@@ -197,7 +201,66 @@ op(
 )
 
 
+_SHUFFLED = "SHUFFLED4x16INT8"
+
+
+class _Weights(Slotted):
+    """The weights as a matrix; shuffled ones are told row after row of blocks of 4 by 16, the sign bit turned over.
+
+    Source: TensorFlow, toco/graph_transformations/shuffle_fc_weights.cc, which defines the format: input and weights
+    are uint8, the result int16, their zero points 128 and 0 ("getting for free the subtraction of the zero_point value
+    128"); rows of the input are 1 or 4.  Raises RuleError "known-mode", "shuffled-blocks"."""
+
+    def __init__(self) -> None:
+        super().__init__("filter")
+
+    def decode(self, call: Call) -> Any:
+        w = call.inputs["filter"]
+        how = call.attr("weights_format", "DEFAULT")
+        if how not in ("DEFAULT", _SHUFFLED):
+            raise RuleError("known-mode", f"{how!r}, expected DEFAULT or {_SHUFFLED}")
+        if how == "DEFAULT":
+            return w
+        x, (o, i) = call.inputs["input"], w.shape
+        zeros = [q["zero_point"] for q in (call.quant["input"], call.quant["filter"], call.declared(0)["quant"])]
+        types = (x.dtype, w.dtype, call.declared(0)["dtype"].np)
+        rows = x.size // i if i else math.prod(x.shape[:-1])
+        if types != (np.uint8, np.uint8, np.int16) or zeros != [[128], [128], [0]] or o % 4 or i % 16:
+            raise RuleError("shuffled-blocks", f"{types} of zero points {zeros}, weights of {list(w.shape)}")
+        if rows not in (1, 4):
+            raise RuleError("shuffled-blocks", f"{rows} rows, expected 1 or 4")
+        blocks = w.reshape(o // 4, i // 16, 4, 16).transpose(0, 2, 1, 3)
+        return blocks.reshape(o, i) ^ np.uint8(0x80)
+
+
+def _draw_shuffled(d: Draw) -> dict[str, Any]:
+    """As toco's transformation leaves it: uint8 beside weights in blocks, a result of int16."""
+    o, i = 4 * d.int(1, 4), 16 * d.int(1, 3)
+    keep = not later(d, "keep_num_dims") and d.bool()
+    if d.empty:
+        o, i = (o, 0) if keep and d.bool() else (0, i)
+    n = d.pick((1, 4))
+    lead = d.pick(((n,), (n,), (n, 1), () if n == 1 else (n,)))
+    xq, wq = draw_parameters(d, U8, zero="mid"), draw_parameters(d, U8, zero="mid", scale=0.02)
+    size = xq["scale"][0] * wq["scale"][0] * 64 * 64 * max(1, i) ** 0.5 * (0.3 + d.int(0, 16) / 8)
+    oq = draw_parameters(d, I16, scale=near_or_apart(d, size / 32767, xq))
+    out: dict[str, Any] = {
+        "input": T((*lead, i), "full", dtype=U8, quant=xq),
+        "filter": T((o, i), "full", dtype=U8, quant=wq, const=True),
+        "weights_format": _SHUFFLED,
+        "@outputs": [{"dtype": "i16", "quant": oq}],
+    }
+    if later(d, "no_bias") or not d.chance(8):
+        bq = {"scale": [f32(xq["scale"][0] * wq["scale"][0])], "zero_point": [0], "axis": 0}
+        out["bias"] = T((o,), "ints:-2000:2000", dtype=I32, quant=bq, const=True)
+    if keep:
+        out["keep_num_dims"] = True
+    return _activation(d, out)
+
+
 def _draw_rows(d: Draw) -> dict[str, Any]:
+    if d.types["T"] is U8 and not later(d, "shuffled") and not d.breaking and d.chance(3):
+        return _draw_shuffled(d)
     lead, i, o, keep = extents(d)
     f = Filters(d, (o, i), 0, i, per_channel=not later(d, "i16xi4"))
     out = f.tensors(d, (*lead, i), (o, i), o if later(d, "no_bias") or d.bool() else None)
@@ -210,11 +273,11 @@ op(
     "FULLY_CONNECTED",
     q.linear,
     Sampling(_draw_rows),
-    Checks(only=PLAIN_WEIGHTS),
     domain="quantised",
     x=Rows(),
-    w="filter",
+    w=_Weights(),
     b="bias",
+    dtype=Fn(lambda call: out_type(call, 0)),
     **_QUANT,
 )
 
