@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from harness.core.dtypes import F32
+from harness.core.dtypes import F32, I16
 from harness.core.errors import RuleError
 from harness.core.instance import Instance, encode_value
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.tflite import dialect
+from suites.tflite.ops.quantised_linear import _Weights
 from suites.tflite.ops.stablehlo import body
 
 
@@ -161,3 +163,23 @@ def test_an_operand_that_stablehlo_rules_out_is_refused(rule: str, op: str, slot
         inst.tensor(slot).shape, inst.tensor(slot).values = shape, None
         with pytest.raises(RuleError, match=f"{rule}: "):
             dialect.evaluate(inst, arrays_of(inst))
+
+
+def test_shuffled_weights_are_those_of_the_blocks() -> None:
+    """The loops of toco's shuffle_fc_weights.cc, from a matrix to what a file holds; the codec goes back."""
+    w = np.arange(8 * 32, dtype=np.uint8).reshape(8, 32)
+    stored = [
+        w[r + i, c + j] ^ np.uint8(0x80)
+        for r in range(0, 8, 4)
+        for c in range(0, 32, 16)
+        for i in range(4)
+        for j in range(16)
+    ]
+
+    call: Any = SimpleNamespace(
+        inputs={"input": np.zeros((4, 32), np.uint8), "filter": np.array(stored, np.uint8).reshape(8, 32)},
+        quant={"input": {"zero_point": [128]}, "filter": {"zero_point": [128]}},
+        attr=lambda name, default: "SHUFFLED4x16INT8",
+        declared=lambda i: {"dtype": I16, "quant": {"zero_point": [0]}},
+    )
+    assert (_Weights().decode(call) == w).all()
