@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.cases.case import Case
-from harness.core.dtypes import of
+from harness.core.dtypes import BY_NAME, of
 from harness.core.errors import RuleError, Unsupported
 from harness.core.instance import Instance
 from harness.declare import OpVersion, ShapeMismatch, registry
@@ -88,6 +88,7 @@ def _promises(v: OpVersion, call, results) -> list[str]:
         if not isinstance(r.value, np.ndarray) or not slots:
             continue
         allowed = v.schema.dtypes(slots[min(i, len(slots) - 1)].element)
+        allowed += tuple(BY_NAME[n] for n in v.schema.extra.get("results", ()))  # whatever the operands have
         if allowed and of(r.value).np not in {d.np for d in allowed}:
             out.append(f"output {i} is {of(r.value)}, the schema admits {' '.join(map(str, allowed))}")
     return out

@@ -93,7 +93,7 @@ def _run(kind: str, x: Array, kernel: Object, g: Geometry, **kw: Object) -> Obje
 
 def seen(kernel: Object, s: tuple[int, ...]) -> int:
     """How many elements of the data a window sees at most."""
-    return product(min(k, max(1, n)) for k, n in zip(kernel, s))
+    return product([min(k, max(1, n)) for k, n in zip(kernel, s)])
 
 
 def _misses(s: tuple[int, ...], kernel: tuple[int, ...], g: Geometry) -> bool:

@@ -22,6 +22,8 @@ def schemas() -> tuple[OpSchema, ...]:
     found = tuple(load(Path(__file__).with_name("schema.json")))
     for s in found:
         s.extra["later"] = [n for f in s.extra["later"] for n in (f, *_OPTIONS.get(f, ()))]
+        if s.op == "FULLY_CONNECTED" and s.domain == "quantised" and "shuffled" not in s.extra["later"]:
+            s.extra["results"] = ("i16",)  # of shuffled uint8 weights; tfl fully_connected: QI16 among its outputs
     return found
 
 

@@ -34,8 +34,10 @@ op(
 )
 
 
-def _unpooling() -> dict[str, Any]:
-    values = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
+def _unpooling(d: Draw, *names: str) -> dict[str, Any]:
+    """Breaks a rule by one of these options, which is below 1."""
+    values: dict[str, Any] = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "VALID"}
+    values[d.pick(names)] = d.pick((0, -1, -(2**31)))
     return {"input": T((1, 2, 2, 1)), "indices": T((1, 2, 2, 1), values=[0.0, 1.0, 2.0, 3.0]), **values}
 
 
@@ -47,11 +49,8 @@ op(
     Checks(
         only={"fused_activation_function": "NONE"},  # the kernel reads it and does nothing with it
         breaks={
-            f"{what}-positive": lambda d, names=names: _unpooling() | {d.pick(names): d.pick((0, -1, -(2**31)))}
-            for what, names in (
-                ("kernel", ("filter_height", "filter_width")),
-                ("strides", ("stride_h", "stride_w")),
-            )
+            "kernel-positive": lambda d: _unpooling(d, "filter_height", "filter_width"),
+            "strides-positive": lambda d: _unpooling(d, "stride_h", "stride_w"),
         },
     ),
 )

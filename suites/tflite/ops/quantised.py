@@ -150,8 +150,8 @@ def _draw_quantize(d: Draw) -> dict[str, Any]:
 def _scales_beyond(d: Draw) -> dict[str, Any]:
     """A scale more than the axis has positions."""
     v, n = _draw_quantize(d), d.int(2, 4)
-    oq = {"scale": [0.5] * (n + d.int(1, 3)), "zero_point": [0] * (n + 1), "axis": 0}
-    oq["zero_point"] = [0] * len(oq["scale"])
+    many = n + d.int(1, 3)
+    oq = {"scale": [0.5] * many, "zero_point": [0] * many, "axis": 0}
     return v | {"input": T((n, 2)), "@outputs": [{"dtype": "i8", "quant": oq}]}
 
 
