@@ -24,6 +24,7 @@ from harness.generate.draw import Draw
 from harness.generate.recipes import arrays_of
 
 EVERY = 16  # one instance in so many has a place moved, one has special values in one operand
+SCALAR_BODY = "scalar-body"  # a tag of entries whose blocks are functions of single elements, whatever the shapes
 TRIES = 3  # places, until the reference takes one
 MANY = 4  # operands: beyond so many, half of them get special values together, or few ever would
 _ROOM = 1 << 28  # bytes that a try may allocate
@@ -37,7 +38,7 @@ def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance; one in ``EVERY`` with one place moved, one with special values in an operand that has none."""
     how = d.int(0, EVERY - 1)
     held = (x[0] if isinstance(x, list) and x else x for x in inst.attrs.values())
-    if how >= EVERY - 2 and any(isinstance(x, Graph) for x in held):
+    if how >= EVERY - 2 and any(isinstance(x, Graph) for x in held) and SCALAR_BODY not in version.entry.sampling.tags:
         return inst  # blocks state shapes and casts of their own
     if how == EVERY - 1:
         return beside(version, d, inst)
