@@ -332,22 +332,51 @@ def gather(
     return out.transpose(order)
 
 
+_MOST_AXES = 8
+_FAR = (2**31 - 1, -(2**31), 2**25)  # beyond each extent
+
+
+def _axes_of(d: Draw, most: int) -> tuple[int, ...]:
+    """A shape of any rank up to ``most``; now and then with an axis without elements, or of very many."""
+    shape = list(d.part(1, 3, 1) if not d.chance(4) else d.part(0, most, 0))
+    if len(shape) > 3:
+        shape = [min(n, 3) for n in shape]
+    if shape and d.chance(16):
+        shape[d.int(0, len(shape) - 1)] = 0
+    return tuple(shape)
+
+
+def _start(d: Draw, room: int) -> int:
+    """Where a slice begins: within its room, or far from it."""
+    return d.int(0, room) if room >= 0 and d.int(0, 5) else d.pick((-2, room + 2, *_FAR))
+
+
 @gather.draw
 def _draw_gather(d: Draw) -> dict[str, Object]:
-    shape = d.part(1, 3, 1)
+    shape = (0, 2**31 - 1) if d.chance(64) else _axes_of(d, _MOST_AXES)
     r = len(shape)
-    mapped = d.subset(range(r), 1)
-    sizes = [d.pick((1, 1, d.int(1, n))) if a in mapped else d.pick((n, d.int(1, n))) for a, n in enumerate(shape)]
-    collapsed = [a for a in range(r) if sizes[a] == 1 and d.bool()]
-    batch = d.part(1, 2, 1)
-    rank = len(batch) + r - len(collapsed)
-    offsets = sorted(d.shuffle(range(rank))[: r - len(collapsed)])
+    mapped = d.subset(range(r), 0 if d.chance(8) else min(r, 1))
+    sizes = [
+        n if n > _MOST_AXES**4 else d.pick((min(n, 1), n, d.int(0 if d.chance(8) else min(n, 1), n))) for n in shape
+    ]
+    collapsed = [a for a in range(r) if sizes[a] <= 1 and d.bool()]
+    kept = r - len(collapsed)
+    most = _MOST_AXES - kept
+    batch = d.part(0 if d.chance(4) else min(most, 1), most if d.chance(4) else min(most, 2), 0)
+    if len(batch) > 3:
+        batch = tuple(min(n, 2) for n in batch)
+    rank = len(batch) + kept
+    offsets = sorted(d.shuffle(range(rank))[:kept])
     values = []
     for _ in range(int(np.prod(batch))):
-        values += [d.int(0, shape[a] - sizes[a]) if d.int(0, 5) else d.pick((-2, shape[a] + 1)) for a in mapped]
+        values += [_start(d, shape[a] - sizes[a]) for a in mapped]
     tuples, at = np.array(values, np.int64).reshape(*batch, len(mapped)), d.int(0, len(batch))
-    rows = tuples.reshape(-1, len(mapped)).tolist()
+    rows = tuples.reshape(-1, len(mapped)).tolist() if mapped else []
     tuples = np.moveaxis(tuples, -1, at)
+    if len(mapped) == 1 and (len(batch) == _MOST_AXES or d.chance(3)):  # elements are index tuples of one component
+        tuples, at = tuples.reshape(batch), len(batch)
+    elif len(batch) == _MOST_AXES:
+        return _draw_gather(d)
     return {
         "x": T(shape),
         "indices": T(tuples.shape, values=tuples.ravel().tolist()),
@@ -401,7 +430,7 @@ def scatter(
             f"updates {list(updates.shape)} with windows along {window_dims} for "
             f"{list(idx.shape[:-1])} index tuples and {list(x.shape)} without axes {inserted}",
         )
-    wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64)
+    wide = x.astype(np.float64 if of(x).kind == "f" else np.uint64 if of(x).kind == "u" else np.int64)
     out, f = np.array(wide), (lambda old, new: new) if body == "update" else _FOLDS[body]
     up = updates.astype(wide.dtype)
     with np.errstate(all="ignore"):
@@ -419,31 +448,40 @@ def scatter(
 
 @scatter.draw
 def _draw_scatter(d: Draw) -> dict[str, Object]:
-    shape = d.part(1, 3, 1)
+    shape = _axes_of(d, _MOST_AXES)
     r = len(shape)
-    mapped = d.subset(range(r), 1)
-    inserted = sorted(a for a in mapped if d.bool())
-    count = d.int(1, 4)
-    window = [n if a not in mapped else d.int(1, n) for a, n in enumerate(shape)]
+    mapped = d.subset(range(r), 0 if d.chance(8) else min(r, 1))
+    inserted = sorted(a for a in (range(r) if d.chance(4) else mapped) if d.bool() and shape[a])
+    window = [n if a not in mapped else d.int(0 if d.chance(16) else min(n, 1), n) for a, n in enumerate(shape)]
     kept = [window[a] for a in range(r) if a not in inserted]
+    most = _MOST_AXES - len(kept)
+    batch = (d.int(1, 4),) if most and d.int(0, 2) else d.part(0, most, 0)
+    if len(batch) > 2:
+        batch = tuple(min(n, 2) for n in batch)
+    count = int(np.prod(batch))
     values = []
     for _ in range(count):
         room = [shape[a] - (1 if a in inserted else window[a]) for a in mapped]
-        values.append([d.int(0, n) if d.int(0, 7) else d.pick((-1, n + 1)) for n in room])
+        values.append([d.int(0, n) if n >= 0 and d.int(0, 7) else d.pick((-1, n + 1, *_FAR)) for n in room])
     unique = len({tuple(v) for v in values}) == count
     apart = unique and all(a in inserted or window[a] == 1 for a in mapped)  # no element is written twice
-    tuples: Array = np.array(values, np.int64).reshape(count, len(mapped))
-    at = d.int(0, 1)
-    tuples = tuples.T if at == 0 else tuples
-    if len(mapped) == 1 and d.chance(3):  # beyond the last axis: every element is an index tuple of one component
-        tuples, at = tuples.ravel(), 1
+    tuples: Array = np.array(values, np.int64).reshape(*batch, len(mapped))
+    at = d.int(0, len(batch))
+    tuples = np.moveaxis(tuples, -1, at)
+    if len(mapped) == 1 and (len(batch) == _MOST_AXES or d.chance(3)):  # elements are index tuples of one component
+        tuples, at = tuples.reshape(batch), len(batch)
+    elif len(batch) == _MOST_AXES:
+        return _draw_scatter(d)
+    places = sorted(d.shuffle(range(len(batch) + len(kept)))[: len(kept)])
+    outer, inner = iter(batch), iter(kept)
+    regime = d.pick(("small", "small", "full" if d.types["T"].kind in "iu" else "wide", "special"))
     return {
-        "x": T(shape, "small"),
+        "x": T(shape, regime),
         "indices": T(tuples.shape, values=tuples.ravel().tolist()),
         "sorted": values == sorted(values),
         "unique": unique,
-        "updates": T((count, *kept), "small"),
-        "window_dims": list(range(1, 1 + len(kept))),
+        "updates": T([next(inner if a in places else outer) for a in range(len(batch) + len(kept))], regime),
+        "window_dims": places,
         "inserted": inserted,
         "to_operand": mapped,
         "index_dim": at,

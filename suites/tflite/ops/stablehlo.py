@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from suites.tflite.ops.control import block, declared, given, kinds
 
 def _same(*slots: str, recipe: str | None = None) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape = d.shape(1, 4, 1)
+        shape = d.shape(1, 4, 0 if d.chance(4) else 1)
         return {n: T(shape, recipe) for n in slots}
 
     return draw
@@ -213,10 +214,40 @@ def _draw_gather(d: Draw) -> dict[str, Any]:
     }
 
 
+def _rows_of(**other: Any) -> Callable[[Draw], dict[str, Any]]:
+    """Rows of a matrix, but for what breaks a rule."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        return {
+            "operand": T((3, 3)),
+            "start_indices": T((2, 1), values=[d.int(0, 2) for _ in range(2)]),
+            "offset_dims": [1],
+            "collapsed_slice_dims": [0],
+            "start_index_map": [0],
+            "index_vector_dim": 1,
+            "slice_sizes": [1, 3],
+            "indices_are_sorted": False,
+            "@outputs": [{"dtype": d.types["T"].name, "shape": [2, 3]}],
+            **other,
+        }
+
+    return draw
+
+
 op(
     "STABLEHLO_GATHER",
     s.gather,
     Sampling(_draw_gather),
+    Checks(
+        breaks={
+            "collapsed-axes-exist": _rows_of(collapsed_slice_dims=[2]),
+            "mapped-axes-exist": _rows_of(start_index_map=[2]),
+            "offset-axes-exist": _rows_of(offset_dims=[2]),
+            "slices-fit": _rows_of(slice_sizes=[1, 4]),
+            "index-vector-dim-in-range": _rows_of(index_vector_dim=3),
+            "index-tuples-fit": _rows_of(start_index_map=[0, 1]),
+        }
+    ),
     x="operand",
     indices="start_indices",
     offset_dims="offset_dims",
@@ -243,10 +274,41 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     }
 
 
+def _into_rows(**other: Any) -> Callable[[Draw], dict[str, Any]]:
+    """Rows of a matrix that are added to, but for what breaks a rule."""
+
+    def draw(d: Draw) -> dict[str, Any]:
+        return {
+            "input": T((3, 3)),
+            "scatter_indices": T((2, 1), values=[d.int(0, 2) for _ in range(2)]),
+            "updates": T((2, 3)),
+            "update_window_dims": [1],
+            "inserted_window_dims": [0],
+            "scatter_dims_to_operand_dims": [0],
+            "index_vector_dim": 1,
+            "indices_are_sorted": False,
+            "unique_indices": False,
+            "update_computation_subgraph_index": body("add", d.types["T"]),
+            **other,
+        }
+
+    return draw
+
+
 op(
     "STABLEHLO_SCATTER",
     s.scatter,
-    Sampling(_draw_scatter),
+    Sampling(_draw_scatter, tags=("scalar-body",)),
+    Checks(
+        breaks={
+            "inserted-axes-exist": _into_rows(inserted_window_dims=[2]),
+            "mapped-axes-exist": _into_rows(scatter_dims_to_operand_dims=[2]),
+            "window-axes-exist": _into_rows(update_window_dims=[2]),
+            "updates-fit": _into_rows(updates=T((2, 4))),
+            "index-vector-dim-in-range": _into_rows(index_vector_dim=3),
+            "index-tuples-fit": _into_rows(scatter_dims_to_operand_dims=[0, 1]),
+        }
+    ),
     x="input",
     indices="scatter_indices",
     window_dims="update_window_dims",
