@@ -359,7 +359,7 @@ def _draw_gather(d: Draw) -> dict[str, Object]:
     sizes = [
         n if n > _MOST_AXES**4 else d.pick((min(n, 1), n, d.int(0 if d.chance(8) else min(n, 1), n))) for n in shape
     ]
-    collapsed = [a for a in range(r) if sizes[a] <= 1 and d.bool()]
+    collapsed = [a for a in range(r) if sizes[a] == 1 and d.bool()]
     kept = r - len(collapsed)
     most = _MOST_AXES - kept
     batch = d.part(0 if d.chance(4) else min(most, 1), most if d.chance(4) else min(most, 2), 0)
@@ -373,7 +373,7 @@ def _draw_gather(d: Draw) -> dict[str, Object]:
     tuples, at = np.array(values, np.int64).reshape(*batch, len(mapped)), d.int(0, len(batch))
     rows = tuples.reshape(-1, len(mapped)).tolist() if mapped else []
     tuples = np.moveaxis(tuples, -1, at)
-    if len(mapped) == 1 and (len(batch) == _MOST_AXES or d.chance(3)):  # elements are index tuples of one component
+    if len(mapped) == 1 and (len(batch) == _MOST_AXES or d.chance(24)):  # elements are index tuples of one component
         tuples, at = tuples.reshape(batch), len(batch)
     elif len(batch) == _MOST_AXES:
         return _draw_gather(d)

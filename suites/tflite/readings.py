@@ -15,6 +15,7 @@ _EPS = 2.0**-22
 _ROOM = float(np.finfo(np.float32).max) / 4  # a transform of real data may add up pairs of sums before it halves them
 _PRODUCTS = "products that may leave the range of f32 on their way: exact, or rounded after each row"
 _LOOKUPS = "weighted rows that may leave the range of f32 on their way: exact, or rounded after each operation"
+_ORDER = "updates of one element, whose order is not stated, may leave the range of the type on their way"
 _SHRUNK = "an entry that takes one index, whose begin is masked: the element at begin, or at 0, where the axis begins"
 _TRANSFORM = "a transform of NaN, infinities or sums beyond f32: no document states its sums, nor what 0 times them is"
 
@@ -102,6 +103,34 @@ def transforms(call: Call) -> Underspecified | None:
             readings.append(reading)
     off = np.abs(finite).sum((-2, -1))[..., None, None] * 64 * _EPS + np.zeros(base.shape)
     return underspecified(_TRANSFORM, lost[..., None, None] & np.ones(base.shape, bool), *readings, within=off)
+
+
+def scattered(call: Call, fold: str) -> Underspecified | None:
+    """STABLEHLO_SCATTER: sums and products of three or more, of which some pair leaves the range of the type."""
+    if call.version.meaning is None or fold not in ("add", "mul"):
+        return None
+    tensors, params = call.version.decode(call)
+    x, updates = tensors["x"], tensors["updates"]
+    if x.dtype.kind != "f":
+        return None
+
+    def total(of: Any) -> Any:
+        """What ``of`` gives of all that meet in an element, added up."""
+        wide = {k: of(np.abs(tensors[k].astype(np.float64))) for k in ("x", "updates")}
+        return call.version.meaning.fn(**{**tensors, **wide, **params, "body": "add"})  # type: ignore[union-attr]
+
+    info = np.finfo(x.dtype)
+    with np.errstate(all="ignore"):
+        several = total(np.ones_like) > 2
+        if not several.any() or not updates.size:
+            return None
+        if fold == "add":
+            lost = ~(total(lambda v: v) <= float(info.max) / 2)
+        else:
+            above = total(lambda v: np.where(v > 1, np.log2(v), 0.0))
+            below = total(lambda v: np.where(v < 1, np.log2(v), 0.0))
+            lost = ~(above < info.maxexp - 1) | ~(below > info.minexp + 1)
+    return underspecified(_ORDER, several & lost) if (several & lost).any() else None
 
 
 def shrunk(call: Call) -> Underspecified | None:

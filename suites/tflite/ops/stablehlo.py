@@ -12,7 +12,7 @@ from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Fn, Sampling, Spelling, T, rounded
 from suites.semantics import elementwise as e
 from suites.semantics import stablehlo as s
-from suites.tflite import op
+from suites.tflite import op, readings
 from suites.tflite.codecs import literal, nan_extreme, shape_input
 from suites.tflite.ops.control import block, declared, given, kinds
 
@@ -152,11 +152,12 @@ def body(fold: str, dt: DType) -> Graph:
 
 
 def _body_of(attr: str) -> Fn:
-    def fold(call: Call) -> str:
-        nodes = call.attrs[attr].nodes
-        return _FOLD[nodes[0].op] if nodes else "update"
+    return Fn(lambda call: _fold_of(call, attr))
 
-    return Fn(fold)
+
+def _fold_of(call: Call, attr: str = "update_computation_subgraph_index") -> str:
+    nodes = call.attrs[attr].nodes
+    return _FOLD[nodes[0].op] if nodes else "update"
 
 
 def _draw_hlo_window(d: Draw) -> dict[str, Any]:
@@ -274,6 +275,11 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
     }
 
 
+def _scattered(call: Call) -> str | None:
+    fold = _fold_of(call)
+    return nan_extreme(call) if fold in ("minimum", "maximum") else readings.scattered(call, fold)
+
+
 def _into_rows(**other: Any) -> Callable[[Draw], dict[str, Any]]:
     """Rows of a matrix that are added to, but for what breaks a rule."""
 
@@ -300,6 +306,7 @@ op(
     s.scatter,
     Sampling(_draw_scatter, tags=("scalar-body",)),
     Checks(
+        ambiguous=_scattered,
         breaks={
             "inserted-axes-exist": _into_rows(inserted_window_dims=[2]),
             "mapped-axes-exist": _into_rows(scatter_dims_to_operand_dims=[2]),
