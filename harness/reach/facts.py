@@ -203,8 +203,9 @@ class Facts:
     @cached_property
     def sizes(self) -> frozenset[str]:
         """Parameters that are the extent of a tensor, which is never without elements: one of 2^31 - 1 would have as
-        many, and no instance holds them."""
-        return frozenset(() if self.version.dialect.allow_empty else self.schema.extra.get("sizes", ()))
+        many, and no instance holds them.  So are the only extents of a tensor (``lengths``)."""
+        sizes = () if self.version.dialect.allow_empty else self.schema.extra.get("sizes", ())
+        return frozenset((*sizes, *self.schema.extra.get("lengths", ())))
 
     @cached_property
     def quantised(self) -> tuple[Operand, ...]:

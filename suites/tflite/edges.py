@@ -30,7 +30,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # NNAPI: "If set to true, the outputs from forward and backward cells are merged": one result, or two
     "BIDIRECTIONAL_SEQUENCE_RNN": ("operands", "outputs", "merge_outputs"),
     # NNAPI LSH_PROJECTION: at most 32 bits, a weight for each row of the input, and SPARSE or DENSE, 0 being no type
-    "LSH_PROJECTION": ("shapes", "input", "type", "data:hash"),
+    "LSH_PROJECTION": ("shapes", "input", "type"),
     # NNAPI HASHTABLE_LOOKUP: "Keys ... in ascending order"
     "HASHTABLE_LOOKUP": ("key", "data:key"),
     # TF ReverseSequence: a dimension of the input, below its rank
@@ -48,11 +48,9 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "RANGE": ("start", "limit", "delta"),
     # "indices rise and do not repeat" where they are validated; TF SparseToDense: "1-D. Values ..., or a scalar"
     "SPARSE_TO_DENSE": ("sparse_indices", "output_shape", "rank:default_value"),
-    # TF NonMaxSuppressionV5: "iou_threshold must be in [0, 1]"; a deviation is finite, and what an infinite box
-    # overlaps is not said; nor which of two equal scores comes first
+    # TF NonMaxSuppressionV5: "iou_threshold must be in [0, 1]", "soft_nms_sigma ... must be >= 0"
     **dict.fromkeys(
-        ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"),
-        ("boxes", "scores", "data:iou_threshold", "data:soft_nms_sigma"),
+        ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), ("data:iou_threshold", "data:soft_nms_sigma")
     ),
 }
 

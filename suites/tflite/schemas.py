@@ -15,6 +15,8 @@ _OPTIONS = {
     "dilation": ("dilation_h_factor", "dilation_w_factor"),
     "shuffled": ("weights_format",),
 }
+# parameters that are the only extent of a result: TF NonMaxSuppressionV5, max_output_size
+_LENGTHS = dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), ("max_output_size",))
 
 
 @cache
@@ -24,6 +26,7 @@ def schemas() -> tuple[OpSchema, ...]:
         s.extra["later"] = [n for f in s.extra["later"] for n in (f, *_OPTIONS.get(f, ()))]
         if s.op == "FULLY_CONNECTED" and s.domain == "quantised" and "shuffled" not in s.extra["later"]:
             s.extra["results"] = ("i16",)  # of shuffled uint8 weights; tfl fully_connected: QI16 among its outputs
+        s.extra["lengths"] = _LENGTHS.get(s.op, ())
     return found
 
 

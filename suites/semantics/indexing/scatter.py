@@ -32,7 +32,7 @@ from harness.generate.draw import Draw
 from harness.tolerance import gamma
 from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled, within_data
 from suites.semantics.indexing.gather import _tuples
-from suites.semantics.movement.common import norm_axis, options
+from suites.semantics.movement.common import INT32_MAX, norm_axis, options
 
 MODES = native.COMBINE
 
@@ -335,11 +335,38 @@ def scatter_nd_new(indices: Int[Array, "*e"], updates: Any[Array, "*u"], *, shap
 
 @scatter_nd_new.draw
 def _draw_new(d: Draw) -> dict:
-    shape = d.shape(1, lo=1)
-    k = d.int(1, len(shape))
-    rows = d.shape(1, 2)
+    if d.chance(24):  # rows as many as any, without elements
+        n, k = d.int(1, 3), d.int(0, 1)
+        far = (INT32_MAX, 0) if not k else (0, INT32_MAX)
+        rows = [d.pick((2**25, INT32_MAX - 1, 0)) for _ in range(n)] if not k else []
+        return {"indices": T((len(rows), 1), values=rows), "updates": T((len(rows), far[1])), "shape": far}
+    shape = d.shape(1, lo=1) if not d.chance(8) else d.shape(0, lo=0)
+    k = d.int(0 if d.chance(12) or not shape else 1, len(shape))
+    most = 7 - (len(shape) - k)
+    rows = d.shape(1, 2) if not d.chance(4) else d.part(0, min(most, 7), 0)
+    if len(rows) > 2:
+        rows = tuple(min(n, 2) for n in rows)
+    if 0 in shape[:k]:
+        rows = (0, *rows[1:])
     values = _tuples(d, prod(rows), shape[:k], False)
     return {"indices": T((*rows, k), values=values), "updates": T((*rows, *shape[k:])), "shape": shape}
+
+
+def _new_of(rule: str, indices: tuple[int, ...], values: list[int], updates: tuple[int, ...]) -> None:
+    """Writing into two rows of three, but for what breaks a rule."""
+    scatter_nd_new.breaks(rule)(
+        lambda d: {"indices": T(indices, values=values), "updates": T(updates), "shape": (2, 3)}
+    )
+
+
+_new_of("tuple-within-rank", (1, 3), [0, 0, 0], (1,))
+_new_of("updates-fit", (2, 1), [0, 1], (2, 4))
+
+
+@scatter_nd_new.breaks("index-in-range")
+def _new_outside(d: Draw) -> dict:
+    values = [0, d.pick((2, 9, -1))]
+    return {"indices": T((2, 1), values=values), "updates": T((2, 3)), "shape": (2, 3)}
 
 
 @semantics(error=SUMMED, source="MIL scatter iOS15, iOS17; NN scatter", ambiguous=_slices_overflow)

@@ -365,15 +365,46 @@ def embedding_lookup_sparse(
 
 @embedding_lookup_sparse.draw
 def _draw_sparse_rows(d: Draw) -> dict:
-    table = (d.int(1, 6), *d.part(1, 2, 1))
+    if d.chance(24):  # rows as many as any, without elements, or one tensor for two operands
+        return _sparse_rows_far(d)
+    below = d.part(1, 2, 1) if not d.chance(4) else d.part(1, 7, 0)
+    table = (0 if d.chance(16) else d.pick((17, 300)) if d.chance(32) else d.int(1, 6), *below[: 7 if below else 1])
+    count = d.pick((129, 260, 1030)) if d.chance(24) else None
     lead, most = d.int(1, 4), d.int(1, 3)
-    at = [(g, k) for g in range(lead) for k in range(d.int(0, most))] or [(0, 0)]
-    n = len(at)
+    at = (
+        [(g, k) for g in range(lead) for k in range(d.int(0, most))]
+        if count is None
+        else [(0, k) for k in range(count)]
+    )
+    most = max(most, count or 0)
+    places, shape = [list(p) for p in at], [lead, most]
+    how = d.int(0, 15)
+    if how == 0 and len(below) < 7:  # places of three axes
+        places, shape = [[p[0], 0, p[1]] for p in at], [lead, 1 + d.int(0, 1), most]
+    elif how == 1:  # all rows in one place
+        places, shape = [[k] for k in range(len(at))], [max(1, len(at))]
+    elif how == 2:  # room for more rows than there are
+        places, shape = [[p[0], p[1] + 2**25] for p in at], [lead, 2**31 - 1]
+    if not table[0]:
+        places = []
+    n, axes = len(places), len(shape)
     return {
         "table": T(table, "small"),
-        "ids": T((n,), f"index:{table[0]}"),
-        "at": T((n, 2), values=[v for p in at for v in p]),
-        "shape": T((2,), values=[lead, most]),
+        "ids": T((n,), f"index:{table[0]}" if n else "small"),
+        "at": T((n, axes), values=[v for p in places for v in p]),
+        "shape": T((axes,), values=shape),
+        "weights": T((n,), "ints:1:4"),
+        "combiner": d.pick(("SUM", "MEAN", "SQRTN")),
+    }
+
+
+def _sparse_rows_far(d: Draw) -> dict:
+    n = d.int(1, 4)
+    return {
+        "table": T((INT32_MAX, 0)),
+        "ids": T((n,), values=[d.int(0, INT32_MAX - 1) for _ in range(n)]),
+        "at": T((n, 2), values=[v for k in range(n) for v in (0, k)]),
+        "shape": T((2,), values=[1, n]),
         "weights": T((n,), "ints:1:4"),
         "combiner": d.pick(("SUM", "MEAN", "SQRTN")),
     }
@@ -398,8 +429,36 @@ def _filled(ctx: Context, actual: np.ndarray) -> np.ndarray:
     )
 
 
+_NEAR = 2.0**-20  # two overlaps that f32 cannot tell apart
+
+
+def _undecided_boxes(inputs: dict[str, object], params: dict[str, object]) -> str | None:
+    """What no document says: where NaN and equal scores stand, what a box overlaps that is not finite or whose area
+    leaves the range of f32, and on which side of the threshold rounding puts an overlap."""
+    b, s = np.asarray(inputs["boxes"], np.float64), np.asarray(inputs["scores"], np.float64)
+    if np.isnan(s).any():
+        return "scores that are NaN: no document says where they stand in the order"
+    live = np.flatnonzero(s > params["score_threshold"])
+    if len(np.unique(s[live])) < len(live):
+        return "equal scores: no document says which box comes first"
+    b = b[live]
+    if not np.isfinite(b).all():
+        return "boxes that are not finite: no document says what they overlap"
+    low, high = np.minimum(b[:, :2], b[:, 2:]), np.maximum(b[:, :2], b[:, 2:])
+    sides = np.maximum(np.minimum(high[:, None], high) - np.maximum(low[:, None], low), 0.0)
+    if ((sides > 2.0**60) | ((sides > 0) & (sides < 2.0**-60))).any():
+        return "areas beyond the range of f32: no document says in which type they are taken"
+    both, area = sides.prod(-1), (high - low).prod(-1)
+    union = area[:, None] + area - both
+    overlap = both / np.where(union > 0, union, 1.0)
+    near = np.abs(overlap - float(np.asarray(params["iou_threshold"]))) <= _NEAR
+    np.fill_diagonal(near, False)
+    return "an overlap that rounding may put on either side of the threshold" if near.any() else None
+
+
 @semantics(
     error=(accepted(_filled), accepted(_filled), exact()),
+    ambiguous=_undecided_boxes,
     source="TFLite NON_MAX_SUPPRESSION_V4, _V5; Bodla et al. (soft-NMS)",
 )
 def soft_nms(
@@ -447,13 +506,17 @@ def soft_nms(
 @soft_nms.draw
 def _draw_soft(d: Draw) -> dict:
     """Whole corners, half of the boxes over an earlier one, distinct scores in any order, thresholds that no overlap of
-    whole boxes meets."""
-    n = d.int(1, 8)
-    step = d.pick((1, 30, 47, 61, 85))
-    scores = [((k * step) % 97 + 1) / 128 for k in range(n)]
+    whole boxes meets.  Now and then no box, very many, or corners in another unit."""
+    n = 0 if d.chance(16) else d.pick((17, 129, 257, 513)) if d.chance(32) else d.int(1, 8)
+    places = max(97, n + 1 | 1)
+    step = d.pick((1, 30, 47, 61, 85)) if n < 97 else 1
+    scores = [((k * step) % places + 1) / 128 for k in range(n)]
+    if d.chance(8):  # none and negative ones among them
+        scores = [v - 4 / 128 for v in scores]
     flat = d.chance(8)  # boxes without area
     corners: list[float] = []
     boxes: list[tuple[int, int, int, int]] = []
+    unit, begin = d.pick((1.0, 1.0, 1.0, 0.5, 2.0**25)), d.pick((0, 0, -4))
     for _ in range(n):
         y, x = d.int(0, 7), d.int(0, 7)
         v, u = y + d.int(0 if flat else 1, 4), x + d.int(0 if flat else 1, 4)
@@ -461,12 +524,18 @@ def _draw_soft(d: Draw) -> dict:
             y, x, v, u = d.pick(boxes)
             v, u = v + d.int(0, 1), u + d.int(0, 1)
         boxes.append((y, x, v, u))
-        corners += [float(c) for c in ((y, x, v, u) if d.int(0, 3) else (v, u, y, x))]
-    return {
+        corners += [(c + begin) * unit for c in ((y, x, v, u) if d.int(0, 3) else (v, u, y, x))]
+    if n and d.chance(24):
+        given = d.pick((corners, scores))
+        given[d.pick((0, len(given) - 1))] = d.pick((float("nan"), float("inf"), -float("inf")))
+    out = {
         "boxes": T((n, 4), values=corners),
         "scores": T((n,), values=scores),
-        "limit": d.pick((1, 2, n, n + 2)),
+        "limit": d.pick((0, 1, 2, n, n + 2)),
         "iou_threshold": (d.int(4, 60) + 0.37) / 64,
-        "score_threshold": d.pick((0.0, 0.2539, 0.5039)),
-        "sigma": d.pick((0.0, 0.5, 1.0)),
+        "score_threshold": d.pick((0.0, 0.2539, 0.5039, -1.01)),
+        "sigma": 0.0 if n > 8 else d.pick((0.0, 0.5, 1.0)),
     }
+    if d.chance(16):
+        out["sigma"] = d.pick((-0.0, float("inf"), 3.4028234663852886e38, 2.0**25, 1e-40))
+    return out

@@ -270,10 +270,30 @@ both(
 )
 both("HASHTABLE_LOOKUP", tables.hashtable_lookup, table="value", keys="key", queries="lookup")
 
+
+def _draw_combined(d: Draw) -> dict[str, Any]:
+    """Now and then one tensor says the rows and the dense shape."""
+    v = tables.embedding_lookup_sparse.derive(d)
+    out = {"value": v["table"], "ids": v["ids"], "indices": v["at"], "dense_shape": v["shape"], "weights": v["weights"]}
+    if d.chance(24):
+        lead = d.int(1, 3)
+        one = T((2,), values=[lead, 2], const=d.bool())
+        out |= {
+            "value": T((5, *d.part(1, 2, 1)), "small"),
+            "ids": one,
+            "dense_shape": one,
+            "@same": {"dense_shape": "ids"},
+        }
+        out |= {"indices": T((2, 2), values=[0, 0, lead - 1, 1]), "weights": T((2,), "ints:1:4")}
+    return {**out, "combiner": v["combiner"]}
+
+
 op(
     "EMBEDDING_LOOKUP_SPARSE",
     tables.embedding_lookup_sparse,
-    Checks(ambiguous=readings.lookups),
+    Sampling(_draw_combined),
+    # embedding_lookup_sparse.cc, Prepare: the rank of value is at least 2
+    Checks(ambiguous=readings.lookups, stated={"value": "_r _c *_d"}),
     table="value",
     at="indices",
     shape="dense_shape",

@@ -31,7 +31,7 @@ def skip_grams(words: list[str], size: int, skip: int, shorter: bool) -> list[st
     """Words in their order joined by blanks, ``size`` of them (or fewer, when ``shorter``), between neighbours at most
     ``skip`` left out."""
     out = []
-    for n in range(1 if shorter else size, size + 1):
+    for n in range(1 if shorter else size, min(size, len(words)) + 1):
         for at in combinations(range(len(words)), n):
             if all(b - a <= skip + 1 for a, b in pairwise(at)):
                 out.append(" ".join(words[i] for i in at))
@@ -54,11 +54,12 @@ def _skip_gram(call: Call) -> list[Any]:
 
 def _draw_skip_gram(d: Draw) -> dict[str, Any]:
     """Words between single blanks: how longer runs of whitespace are taken is not said."""
-    words = ["".join(d.pick("abcdeyz") for _ in range(d.int(1, 4))) for _ in range(d.int(1, 7))]
+    words = ["".join(d.pick("abcdeyz") for _ in range(d.int(1, 4))) for _ in range(0 if d.chance(8) else d.int(1, 7))]
+    far = (10, 2**31 - 1)
     return {
         "input": T((1,), values=[" ".join(words)]),
-        "ngram_size": d.int(1, 4),
-        "max_skip_size": d.int(0, 3),
+        "ngram_size": d.pick(far) if d.chance(8) else d.int(1, 4),
+        "max_skip_size": d.pick(far) if d.chance(8) else d.int(0, 3),
         "include_all_ngrams": d.bool(),
     }
 
@@ -87,12 +88,13 @@ def _projected(ctx: Context, actual: np.ndarray) -> np.ndarray:
         ok = (own >= 0) & (own < 1 << bits)
         table = (own[:, None] >> np.arange(bits)[::-1]) & 1  # all bits of a row in one order, whichever it is
         rows = {functions[k].tobytes(): k for k in range(n)}
-        same = np.array([own[k] == own[rows[functions[k].tobytes()]] for k in range(n)])
+        same = np.array([own[k] == own[rows[functions[k].tobytes()]] for k in range(n)], bool)
     else:
         table = actual.reshape(n, bits)
         ok = (actual == 0) | (actual == 1)
-        first = {f: k for k, f in enumerate(functions.ravel().tolist())}
-        same = np.array([actual[k] == actual[first[f]] for k, f in enumerate(functions.ravel().tolist())])
+        told = [f.tobytes() for f in functions.ravel()]  # 0 and -0 are hashed as other bytes
+        first = {f: k for k, f in enumerate(told)}
+        same = np.array([actual[k] == actual[first[f]] for k, f in enumerate(told)], bool)
     weight = call.inputs.get("weight")
     if weight is not None and not np.any(weight):
         underspecified = ~np.any(table, axis=1)
@@ -111,13 +113,18 @@ def _lsh(call: Call) -> list[Any]:
 def _draw_lsh(d: Draw) -> dict[str, Any]:
     """Hash functions among which some are equal."""
     n, bits, rows = d.int(1, 4), d.int(1, 8), d.int(1, 5)
+    if d.chance(8):
+        how = d.int(0, 5)
+        n = (n, 0, d.pick((17, 130, 260)), n, n, n)[how]
+        bits = (bits, bits, bits, 0, bits, 22)[how]
+        rows = (0, rows, rows, rows, d.pick((17, 130, 260, 2100)), rows)[how]
     pool = [d.int(-50, 50) / 8 for _ in range(d.int(1, 4))]
     functions = [[d.pick(pool) for _ in range(bits)] for _ in range(n)]
     if n > 1 and d.bool():
         functions[-1] = functions[0]
     out: dict[str, Any] = {
         "hash": T((n, bits), values=[f for row in functions for f in row]),
-        "input": T((rows, *d.part(0, 2, 1))),
+        "input": T((rows, *(d.part(0, 7, 0) if d.chance(3) else d.part(0, 2, 1)))),
         "type": d.pick(("SPARSE", "DENSE")),
     }
     if d.bool():

@@ -314,7 +314,7 @@ op(
             "updates-fit": _into_rows(updates=T((2, 4))),
             "index-vector-dim-in-range": _into_rows(index_vector_dim=3),
             "index-tuples-fit": _into_rows(scatter_dims_to_operand_dims=[0, 1]),
-        }
+        },
     ),
     x="input",
     indices="scatter_indices",
