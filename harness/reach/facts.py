@@ -182,7 +182,8 @@ class Facts:
                 low = sum(not t.many for t in tokens)
                 high = MOST_RANK if any(t.many for t in tokens) else low
                 shared = next((t.name for t in tokens if t.many and t.broadcast), None)
-            out.append(Operand(s.name, s, low, max(low, min(high, most)), shared, dtypes))
+            most_here = most - (s.name in self.schema.extra.get("adds", ()))  # a result has an axis more
+            out.append(Operand(s.name, s, low, max(low, min(high, most_here)), shared, dtypes))
         return tuple(out)
 
     @cached_property
@@ -206,6 +207,11 @@ class Facts:
         many, and no instance holds them.  So are the only extents of a tensor (``lengths``)."""
         sizes = () if self.version.dialect.allow_empty else self.schema.extra.get("sizes", ())
         return frozenset((*sizes, *self.schema.extra.get("lengths", ())))
+
+    @cached_property
+    def counts(self) -> frozenset[str]:
+        """Parameters that count the results: an op of which nothing is asked shows nothing."""
+        return frozenset(self.schema.extra.get("counts", ()))
 
     @cached_property
     def quantised(self) -> tuple[Operand, ...]:

@@ -130,7 +130,7 @@ def quantised(f: Facts) -> list[str]:
     """Zero points at the ends and at 0, scales per axis, equal and far apart, of each quantised operand."""
     names = [o.name for o in f.quantised]
     out = [f"zero-point:{n}={w}" for n in names for w in ("lowest", "0", "highest")]
-    out += [f"scale:{n}=per axis" for n in names]
+    out += [f"scale:{n}=per axis" for n in names if "per_channel" not in f.later]
     out += [f"scales:{a},{b}={w}" for a, b in combinations(names, 2) for w in ("equal", "far apart")]
     if names and f.schema.outputs and f.schema.outputs[0].type == f.quantised[0].slot.type:
         out += [f"zero-point:output={w}" for w in ("lowest", "0", "highest")]

@@ -24,7 +24,8 @@ def values(f: Facts) -> list[str]:
     for p in f.parameters:
         if not p.options and p.attr is not None:
             out += [f"attr:{p.name}=omitted"] if p.left_out else []
-            out += [f"attr:{p.name}=default"] if p.attr.default is not None else []
+            none = p.name in f.counts and p.attr.default == 0
+            out += [f"attr:{p.name}=default"] if p.attr.default is not None and not none else []
             out += [f"attr:{p.name}=other"]
     return out
 
@@ -156,6 +157,7 @@ def relations(f: Facts) -> list[str]:
     integers, and each two lists at one position, in either order and equal."""
     words = {p.name: tuple(w for w in _RELATIONS if w not in _OF_EXTENTS or _beside(f, p)) for p in _whole(f)}
     out = [f"relation:{n}={w}" for n, ws in words.items() for w in ws if w != "INT_MAX" or n not in f.sizes]
+    out = [g for g in out if not g.endswith("=0") or g[len("relation:") : -2] not in f.counts]
     return out + [f"relation:{p.name}{c}{q.name}" for p, q in _compared(f) for c in "<=>"]
 
 

@@ -47,7 +47,8 @@ def extents_met(f: Facts, x: Filled) -> Iterator[str]:
 
 def limits(f: Facts) -> list[str]:
     """Extents that cross a vector width, 127 and 255; operands long enough that a narrow accumulator loses bits."""
-    out = [f"limit:{o.name}>={n}" for o in f.operands if o.high for n in LIMITS]
+    ranks = f.schema.extra.get("ranks", ())  # operands whose extent is a rank
+    out = [f"limit:{o.name}>={n}" for o in f.operands if o.high and o.name not in ranks for n in LIMITS]
     summed = (o for o in f.operands if o.high > 1)  # a vector beside another operand, as a bias is, is no sum
     return out + [f"limit:{o.name}:elements>={_CONTRACTED}" for o in summed]
 
@@ -78,7 +79,8 @@ def broadcasts(f: Facts) -> list[str]:
     for a, b in _pairs(f):
         for p, q in ((a.name, b.name), (b.name, a.name)):
             out += [f"broadcast:{p}<{q}", f"broadcast:{p}=scalar,{q}", f"broadcast:{p}=1,{q}"]
-        out += [f"broadcast:{a.name}<>{b.name}", f"broadcast:{a.name},{b.name}:rank>4"]
+        out += [f"broadcast:{a.name}<>{b.name}"]
+        out += [f"broadcast:{a.name},{b.name}:rank>4"] if max(a.high, b.high) > 4 else []
     return out
 
 

@@ -15,6 +15,7 @@ from suites.semantics.bounds import above_one, tiny, top, zero_meets_infinity
 from suites.semantics.window import FAR
 
 Array = np.ndarray
+_TOP = 2**31 - 1
 
 
 @semantics(error=exact, source="StableHLO and: logical on booleans, bitwise on integers", data=("full", "small"))
@@ -45,6 +46,20 @@ def pad(x: Any[Array, "*d"], value: Any[Array, ""], *, low: Opaque, high: Opaque
 
 @pad.draw
 def _draw_pad(d: Draw) -> dict[str, Object]:
+    if d.chance(24):  # as far as integers reach, beside an axis without elements
+        n, low, high, interior = d.pick(
+            (
+                (0, _TOP, 0, 0),
+                (2, _TOP, -2, 1),
+                (2, -2, _TOP, 0),
+                (1, -_TOP - 1, _TOP, 0),
+                (1, _TOP, -_TOP - 1, 0),
+                (1, 0, 0, _TOP),
+                (3, 12, 12, 0),
+            )
+        )
+        shape, plain = (n, 2 if n == 3 else 0), [0, 0]
+        return {"x": T(shape), "value": T(()), "low": [low, 0], "high": [high, 0], "interior": [interior, *plain[1:]]}
     shape = d.shape(0)
     low, high, interior = [], [], []
     for n in shape:

@@ -269,17 +269,18 @@ def _add(
         if arg is None:
             inputs.append(-1)
             continue
-        if slot.name in shared and shared[slot.name] in at_slot:
-            inputs.append(at_slot[shared[slot.name]])
-            continue
         many = isinstance(arg, list)
         pairs = zip(arg, given[slot.name]) if isinstance(arg, list) else [(arg, given[slot.name])]
         for j, (a, x) in enumerate(pairs):
+            place = f"{slot.name}#{j}" if many else slot.name
+            if shared.get(place) in at_slot:
+                inputs.append(at_slot[shared[place]])
+                continue
             name = f"{prefix}{slot.name}{j if many else ''}"
             layout = inst.attrs.get("@sparsity", {}).get(slot.name)
             at, fed = _operand(w, g, name, a, x, slot.name in _states(version), layout)
             inputs.append(at)
-            at_slot[slot.name] = at
+            at_slot[place] = at
             if fed:
                 g["inputs"].append(at)
                 run_time.append((name, slot.name, j if many else None))

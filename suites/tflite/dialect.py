@@ -77,6 +77,7 @@ class TfLite(Dialect):
     const_chance = 4
     declares_outputs = True
     shares_tensors = True
+    shares_elements = True
     declares_results = True  # shapes: what a converter writes, and what delegates look at
     quantised_domains = ("quantised",)
     tells_omitted = False  # FlatBuffers, Schemas: a scalar that equals its default is not written

@@ -33,6 +33,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "LSH_PROJECTION": ("shapes", "input", "type"),
     # NNAPI HASHTABLE_LOOKUP: "Keys ... in ascending order"
     "HASHTABLE_LOOKUP": ("key", "data:key"),
+    # which the program of the instance says too
+    "HASHTABLE": ("table_id", "key_dtype", "value_dtype"),
     # TF ReverseSequence: a dimension of the input, below its rank
     "REVERSE_SEQUENCE": ("seq_dim", "batch_dim"),
     # ngram_size counts the words of a gram, and none is no gram; a dense shape has an entry for each axis of indices

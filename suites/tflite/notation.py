@@ -47,11 +47,12 @@ def notation(dialect: Dialect, inst: Instance) -> str:
             names.append("%none")
             types.append("none")
             continue
-        if slot.name in shared:
-            names.append(f"%{shared[slot.name]}")
-            types.append(tensor_type(inst.tensor(slot.name)))
-            continue
         for j, a in enumerate(arg if isinstance(arg, list) else [arg]):
+            first = shared.get(f"{slot.name}#{j}" if isinstance(arg, list) else slot.name)
+            if first is not None:
+                names.append(f"%{first.replace('#', '')}")
+                types.append(tensor_type(a))
+                continue
             name = f"%{slot.name}{j if isinstance(arg, list) else ''}"
             what = f"dense<{a.values}>" if a.values is not None else f"{a.recipe} #{a.seed}"
             lines.append(f"{name} = {'tfl.pseudo_const' if a.const else 'input'}({what}) : {tensor_type(a)}")

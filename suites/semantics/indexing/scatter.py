@@ -343,7 +343,7 @@ def _draw_new(d: Draw) -> dict:
     shape = d.shape(1, lo=1) if not d.chance(8) else d.shape(0, lo=0)
     k = d.int(0 if d.chance(12) or not shape else 1, len(shape))
     most = 7 - (len(shape) - k)
-    rows = d.shape(1, 2) if not d.chance(4) else d.part(0, min(most, 7), 0)
+    rows = d.shape(1, 2) if not d.chance(4) else d.part(int(k == len(shape)), min(most, 7), 0)
     if len(rows) > 2:
         rows = tuple(min(n, 2) for n in rows)
     if 0 in shape[:k]:

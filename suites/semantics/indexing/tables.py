@@ -128,6 +128,8 @@ def _draw_unsorted(d: Draw) -> dict:
         count = d.int(0, 2)
         ids = [d.pick((-1, INT32_MIN, d.int(-1, count - 1))) for _ in range(shape[0])]
         return {"x": x, "ids": T(shape[:1], values=ids), "count": count}
+    if d.chance(24):  # segments as many as any, without elements
+        return {"x": T((1, 0)), "ids": T((1,), values=[d.pick((0, 2**25))]), "count": INT32_MAX}
     if d.chance(24):  # nothing is folded
         return {"x": T((0, *shape[1:])), "ids": T((0,)), "count": count}
     return {"x": x, "ids": T(shape[:1], f"ints:0:{count - 1}"), "count": count}
@@ -153,6 +155,8 @@ def segment_sum(x: Num[Array, "n *d"], ids: Int[Array, "n"]) -> Array:
 
 @segment_sum.draw
 def _draw_segments(d: Draw) -> dict:
+    if d.chance(24):  # segments as many as any, without elements
+        return {"x": T((1, 0)), "ids": T((1,), values=[d.pick((2**25, INT32_MAX - 1))])}
     shape = d.shape(1, 4, lo=1)
     ids: list[int] = []
     at = 0
@@ -208,7 +212,9 @@ def broadcast_args(x: Int[Array, "m"], y: Int[Array, "n"]) -> Array:
 
 @broadcast_args.draw
 def _draw_args(d: Draw) -> dict:
-    full = d.shape(1, 5)
+    full: tuple[int, ...] = d.shape(1, 5)
+    if d.chance(16):  # no tensor has so many axes: shapes are vectors all the same
+        full = tuple(d.pick((1, 2, 3)) for _ in range(d.pick((17, 130, 260))))
     a, b = d.broadcast_from(full), full
     if d.bool():
         a, b = b, a
@@ -291,7 +297,7 @@ def hashtable_lookup(table: Any[Array, "r *d"], keys: Int[Array, "r"], queries: 
 
     keys rise."""
     at = np.searchsorted(keys, queries)
-    hit = (at < keys.size) & (keys[np.minimum(at, keys.size - 1)] == queries)
+    hit = (at < keys.size) & (keys[np.minimum(at, keys.size - 1)] == queries) if keys.size else np.zeros(at.shape, bool)
     out = np.zeros((queries.size, *table.shape[1:]), table.dtype)
     if table.dtype.kind == "O":
         out.fill(b"")
@@ -301,12 +307,18 @@ def hashtable_lookup(table: Any[Array, "r *d"], keys: Int[Array, "r"], queries: 
 
 @hashtable_lookup.draw
 def _draw_lookup(d: Draw) -> dict:
-    shape = d.shape(1, 3, lo=1)
+    shape = d.shape(1, 3, lo=1) if not d.chance(8) else d.shape(1, None, lo=0)
+    if d.chance(24):
+        shape = (0, *shape[1:])
     keys, at = [], d.int(-5, 5)
     for _ in range(shape[0]):
         keys.append(at)
         at += d.int(1, 3)
-    queries = [d.pick((d.pick(keys), d.int(keys[0] - 1, keys[-1] + 1))) for _ in range(d.dim(1, 6))]
+    if keys and d.chance(8):
+        keys[0], keys[-1] = d.pick((INT32_MIN, -(2**25), keys[0])), d.pick((INT32_MAX, 2**25, keys[-1]))
+        keys.sort()
+    first, last = (max(keys[0] - 1, INT32_MIN), min(keys[-1] + 1, INT32_MAX)) if keys else (0, 1)
+    queries = [d.pick((d.pick(keys or [0]), d.int(first, last))) for _ in range(d.dim(1, 6))]
     return {"table": T(shape), "keys": T((len(keys),), values=keys), "queries": T((len(queries),), values=queries)}
 
 

@@ -154,6 +154,8 @@ def _draw_split(d: Draw) -> dict:
         first = d.pick((0, INT32_MAX, d.int(0, INT32_MAX)))
         return {"x": T((0, INT32_MAX)), "axis": d.pick((1, -1)), "sizes": (first, INT32_MAX - first)}
     sizes = tuple(d.dim(hi=5) for _ in range(d.int(1, 4)))
+    if tagged(d, "far", 32):  # many more parts than elements
+        sizes = tuple(d.shuffle((*sizes, *(0,) * (8 + sum(sizes)))))
     shape, axis = _with_extent(d, sum(sizes))
     return {"x": T(shape), "axis": axis, "sizes": sizes}
 

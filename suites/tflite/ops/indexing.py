@@ -138,7 +138,13 @@ both(
     Sampling(_draw_gather_nd),
     Checks(breaks=_GATHER_ND),
 )
-op("SCATTER_ND", s.scatter_nd_new, Checks(ambiguous=overflowing), shape=shape_input("shape"))
+op(
+    "SCATTER_ND",
+    s.scatter_nd_new,
+    # TF ScatterNd: "Updates shape must have rank at least one"
+    Checks(ambiguous=overflowing, stated={"updates": "_n *_u"}),
+    shape=shape_input("shape"),
+)
 op(
     "EMBEDDING_LOOKUP",
     tables.embedding_lookup,
@@ -155,10 +161,25 @@ both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=sha
 
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
     v = s.one_hot.derive(d)
+    if d.chance(24):  # as deep as any, of no index
+        v |= {"indices": T((0,), "small"), "depth": INT32_MAX}
+    elif d.chance(8):
+        v["indices"] = T(v["indices"].shape, "full")
     return {"indices": v["indices"], "depth": v["depth"], "on_value": v["on"], "off_value": v["off"], "axis": v["axis"]}
 
 
-op("ONE_HOT", s.one_hot, Spelling(on="on_value", off="off_value", fixed={"negative": "off"}), Sampling(_draw_one_hot))
+def _one_hot_of(**other: Any) -> InvalidFn:
+    return lambda d: {"indices": T((2,), values=[0, 1]), "depth": 3, "on_value": T(()), "off_value": T(()), "axis": -1, **other}
+
+
+op(
+    "ONE_HOT",
+    s.one_hot,
+    Spelling(on="on_value", off="off_value", fixed={"negative": "off"}),
+    Sampling(_draw_one_hot),
+    # TF OneHot: "Expected axis to be -1 or between [0, ...)", "depth must be non-negative"
+    Checks(breaks={"axis-in-range": _one_hot_of(axis=3), "depth-not-negative": _one_hot_of(depth=-1)}),
+)
 op("WHERE", s.nonzero_rows, x="condition")
 
 

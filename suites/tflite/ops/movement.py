@@ -12,7 +12,7 @@ from harness.core.errors import RuleError
 from harness.declare import Build, Call, Checks, Draw, Fn, Map, Sampling, Slotted, Spelling, T
 from harness.declare.semantics import InvalidFn
 from suites.semantics import movement as s
-from suites.semantics.movement.common import norm_axis
+from suites.semantics.movement.common import INT32_MAX, norm_axis
 from suites.semantics.quantised.window import joined
 from suites.semantics.window import FAR
 from suites.tflite import op, readings
@@ -51,6 +51,8 @@ def _beyond(
 
 def _draw_reshape(d: Draw) -> dict[str, Any]:
     v = s.reshape.derive(d)
+    if d.chance(24):  # as many as any, without elements
+        v = {"x": T((0, d.int(1, 4))), "shape": d.pick(((0, INT32_MAX), (INT32_MAX, 0)))}
     shape = list(v["shape"])
     out: dict[str, Any] = {"input": v["x"]}
     given = d.pick(("operand", "operand", "both", "option"))
@@ -58,8 +60,8 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
         given = "operand"
     if given != "option":
         out["shape"] = T((len(shape),), values=shape, const=True if given == "both" else None)
-    if given != "operand":
-        out["new_shape"] = shape
+    if given != "operand":  # the operand counts, where both are given
+        out["new_shape"] = shape[::-1] if given == "both" and -1 not in shape and d.chance(3) else shape
     return out
 
 
@@ -68,12 +70,18 @@ def _shape_of_reshape(call: Call) -> Any:
     return tuple(int(n) for n in (call.attr("new_shape") if v is None else v.ravel()))
 
 
+def _inferred_twice(d: Draw) -> dict[str, Any]:
+    return {"input": T((2, 3)), **d.pick(({"shape": [-1, -1]}, {"new_shape": [-1, 2, -1]}))}
+
+
 both(
     "RESHAPE",
     s.reshape,
     Spelling(x="input", shape=Fn(_shape_of_reshape), fixed={"zero": "literal"}),
     Sampling(_draw_reshape),
-    Checks(source="TFLite RESHAPE: the shape operand, else the new_shape option"),
+    Checks(
+        source="TFLite RESHAPE: the shape operand, else the new_shape option", breaks={"one-inferred": _inferred_twice}
+    ),
 )
 
 
@@ -86,7 +94,27 @@ def _squeeze_dims() -> Fn:
     return Fn(lambda call: tuple(call.attr("squeeze_dims") or ()) or None, _encode_squeezed)
 
 
-both("SQUEEZE", s.squeeze, x="input", axes=_squeeze_dims())
+def _draw_squeeze(d: Draw) -> dict[str, Any]:
+    """Now and then a scalar, of which no axis goes."""
+    v = s.squeeze.derive(d) if not d.chance(24) else {"x": T(()), "axes": None}
+    dims = v.get("axes")
+    return {"input": v["x"], "squeeze_dims": list(dims) if dims is not None else [] if d.chance(4) else None}
+
+
+both(
+    "SQUEEZE",
+    s.squeeze,
+    Sampling(_draw_squeeze),
+    Checks(
+        breaks={
+            "axes-distinct": lambda d: {"input": T((1, 3)), "squeeze_dims": d.pick(([0, 0], [0, -2]))},
+            "axes-in-range": lambda d: {"input": T((1, 3)), "squeeze_dims": d.pick(([2], [-3], [0, 5]))},
+            "squeezed-is-one": lambda d: {"input": T((1, 3)), "squeeze_dims": d.pick(([1], [0, -1]))},
+        }
+    ),
+    x="input",
+    axes=_squeeze_dims(),
+)
 
 
 def _draw_expand_dims(d: Draw) -> dict[str, Any]:
@@ -438,6 +466,19 @@ def _mirrored_beyond(d: Draw) -> dict[str, Any]:
 
 _MIRRORS = {"border-has-data": None, "mirror-pad-inside": _mirrored_beyond}  # of which the second holds the first
 _PADS = pairs("pad")
+
+
+def _draw_mirrored(d: Draw) -> dict[str, Any]:
+    """Now and then an axis without elements, beside which nothing is padded."""
+    v = s.pad.derive(d)
+    shape, mode = list(v["x"].shape), v["mode"].upper()
+    p = np.array(v["pads"], np.int64).reshape(2, len(shape)).T.copy()
+    if shape and d.chance(8):
+        at = d.int(0, len(shape) - 1)
+        shape[at], p[at], mode = 0, 0, "SYMMETRIC"
+    return {"input": T(shape), "pad": p, "mode": mode}
+
+
 both(
     "MIRROR_PAD",
     s.pad,
@@ -448,7 +489,7 @@ both(
         mode=Map("mode", {"reflect": "REFLECT", "symmetric": "SYMMETRIC"}),
         fixed={"axes": None},
     ),
-    Sampling(tags=("nonnegative", "scalars")),
+    Sampling(_draw_mirrored, tags=("nonnegative", "scalars")),
     Checks(stated={"pad": "_n 2"}, breaks={**_cut("pad", mode="SYMMETRIC"), **_MIRRORS}),
 )
 

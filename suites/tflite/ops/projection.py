@@ -72,6 +72,7 @@ op(
         "TFLite SKIP_GRAM: operands and options as stated at the kernel's head; the order of the grams is not",
     ),
     Sampling(_draw_skip_gram),
+    Checks(stated={"input": "1"}, breaks={"shapes-stated": None}),  # "Dim = {1}"; the first of several is read
 )
 
 # -- LSH_PROJECTION
@@ -114,10 +115,10 @@ def _draw_lsh(d: Draw) -> dict[str, Any]:
     """Hash functions among which some are equal."""
     n, bits, rows = d.int(1, 4), d.int(1, 8), d.int(1, 5)
     if d.chance(8):
-        how = d.int(0, 5)
-        n = (n, 0, d.pick((17, 130, 260)), n, n, n)[how]
-        bits = (bits, bits, bits, 0, bits, 22)[how]
-        rows = (0, rows, rows, rows, d.pick((17, 130, 260, 2100)), rows)[how]
+        how = d.int(0, 4)
+        n = (0, d.pick((17, 130, 260)), n, n, n)[how]
+        bits = (bits, bits, 0, bits, 22)[how]
+        rows = (rows, rows, rows, d.pick((17, 130, 260, 2100)), rows)[how]
     pool = [d.int(-50, 50) / 8 for _ in range(d.int(1, 4))]
     functions = [[d.pick(pool) for _ in range(bits)] for _ in range(n)]
     if n > 1 and d.bool():

@@ -9,7 +9,7 @@ import numpy as np
 from harness.core.dtypes import F32, I8
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.semantics import resize as r
-from suites.semantics.movement.common import norm_axis
+from suites.semantics.movement.common import INT32_MAX, norm_axis
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
 from suites.semantics.quantised.output import draw_activation
@@ -237,9 +237,16 @@ op(
 
 def _draw_rows(d: Draw) -> dict[str, Any]:
     dt = d.types["T"]
+    if d.chance(24):  # rows as many as any, without elements
+        return {
+            "lookup": T((d.int(1, 4),), f"index:{INT32_MAX}"),
+            "value": T((INT32_MAX, 0), "full", quant=draw_parameters(d, dt, zero=0), const=not d.chance(4)),
+        }
     per = 8 // dt.bits
     last = d.dim(1, 6) if per == 1 or d.chance(8) else per * d.int(1, 4)  # rows of whole bytes, mostly
-    shape = (d.int(1, 8), *d.part(0, 1, 1), last)
+    if d.chance(16):
+        last = 0
+    shape = (d.int(1, 8), *(d.part(0, 6, 0) if d.chance(8) else d.part(0, 1, 1)), last)
     quant = draw_parameters(d, dt, zero=None if dt.bits == 8 and d.chance(6) else 0)
     if not later(d, "per_channel") and dt is I8 and d.bool():
         quant = {
@@ -247,7 +254,12 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
             "zero_point": [0] * shape[0],
             "axis": 0,
         }
-    return {"lookup": T((d.dim(1, 6),), f"index:{shape[0]}"), "value": T(shape, "full", quant=quant, const=True)}
+    return {"lookup": T((d.dim(1, 6),), f"index:{shape[0]}"), "value": T(shape, "full", quant=quant, const=not d.chance(8))}
+
+
+def _rows_outside(d: Draw) -> dict[str, Any]:
+    rows = T((2,), values=[0, d.pick((3, 7, -1))])
+    return {"lookup": rows, "value": T((3, 4), "full", quant=draw_parameters(d, d.types["T"], zero=0), const=True)}
 
 
 op(
@@ -255,6 +267,5 @@ op(
     q.embedding_rows,
     Spelling(table="value", indices="lookup", q=Q("value"), out_dtype=lambda call, i: F32),
     Sampling(_draw_rows),
-    Checks(stated={"value": "_r _c *_d"}),  # tfl embedding_lookup: TFL_OperandHasRankAtLeast<1, 2>
-    domain="quantised",
-)
+    # tfl embedding_lookup: TFL_OperandHasRankAtLeast<1, 2>
+    Checks(stated={"value": "_r _c *_d"}, breaks={"index-in-range": _rows_outside}),

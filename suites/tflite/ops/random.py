@@ -18,7 +18,7 @@ def _seed(call: Call) -> int | None:
 
 
 def _seeds(d: Draw) -> dict[str, int]:
-    return {"seed": d.pick((0, 1, 42, d.int(1, 1 << 30))), "seed2": d.pick((0, 7, d.int(1, 1 << 30)))}
+    return {"seed": d.pick((0, 1, 42, d.int(1, 1 << 30), -1, -(2**31))), "seed2": d.pick((0, 7, d.int(1, 1 << 30)))}
 
 
 def _draw_shape(d: Draw) -> dict[str, Any]:
@@ -45,9 +45,12 @@ op(
 
 
 def _draw_multinomial(d: Draw) -> dict[str, Any]:
+    shape, samples = (d.dim(1, 4), d.dim(2, 6)), d.int(1, 300)
+    if d.chance(24):
+        shape, samples = d.pick((((0, 3), 2**31 - 1), ((3, 700), 40)))
     return {
-        "logits": T((d.dim(1, 4), d.dim(2, 6)), "unit"),
-        "num_samples": d.int(1, 300),
+        "logits": T(shape, "unit"),
+        "num_samples": samples,
         **_seeds(d),
         "@outputs": [{"dtype": d.pick(("i32", "i64"))}],
     }

@@ -65,7 +65,16 @@ def draw_layout(d: Draw) -> tuple[tuple[int, ...], dict[int, int], list[int], li
 
 
 def _draw_densify(d: Draw) -> dict[str, Any]:
-    t, layout = draw_sparse(d, d.types["T"], *draw_layout(d))
+    drawn = draw_layout(d)
+    if d.chance(12):
+        rank = d.int(1, 8)
+        shape = [1] * rank if d.chance(3) else [d.int(1, 2) for _ in range(rank)]
+        if d.chance(4):
+            shape[d.int(0, rank - 1)] = d.pick((17, 130, 260)) if rank < 4 else 3
+        if d.chance(8):
+            shape = [35, 60]
+        drawn = tuple(shape), {}, list(range(len(shape))), [d.bool() for _ in shape[1:]] + [True]
+    t, layout = draw_sparse(d, d.types["T"], *drawn)
     return {"input": t, "@sparsity": {"input": layout}}
 
 

@@ -45,7 +45,7 @@ for _name, _meaning in (
 
 
 def _draw_shift(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, 4, 1)
+    shape = d.shape(1, 4, 0 if d.chance(4) else 1)
     return {"lhs": T(shape, "full"), "rhs": T(shape, f"ints:0:{d.types['T'].bits - 1}")}
 
 
@@ -329,12 +329,15 @@ op(
 
 
 def _draw_composite(d: Draw) -> dict[str, Any]:
-    args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
+    args = [Arg(t, d.shape(1, 3, 0 if d.chance(8) else 1)) for t in kinds(d, d.int(1, 4))]
+    said = {"composite_attributes_format": 0} if d.chance(4) else {}
     return {
         "inputs": given(args),
         "name": "opconform.composite",
         "version": 1,
-        "composite_attributes": [0, 0, 1],  # a FlexBuffer that holds null
+        **said,
+        # no FlexBuffer, or one that holds null, null of another width, or 7
+        "composite_attributes": d.pick(([0, 0, 1], [0, 0, 1], [], [1, 1, 1], [7, 4, 1])),
         "decomposition_subgraph_index": block(d, args, 1),
         "@outputs": declared(args[:1]),
         "@outs": 1,
@@ -353,7 +356,7 @@ op(
 
 
 def _draw_case(d: Draw) -> dict[str, Any]:
-    args = [Arg(t, d.shape(1, 3, 1)) for t in kinds(d, d.int(1, 2))]
+    args = [Arg(t, d.shape(1, 3, 0 if d.chance(8) else 1)) for t in kinds(d, d.int(1, 4))]
     n = d.int(1, 3)
     return {
         "index": T((), values=[d.pick((2**31 - 1, -(2**31), 2**25)) if d.chance(8) else d.int(-1, n)]),

@@ -93,7 +93,10 @@ def _quant(d: Draw, dt: DType) -> Any:
 
 
 def _draw_assign(d: Draw) -> dict[str, Any]:
-    dt, shape = d.types["T"], d.shape(0, 4, 1)
+    dt, shape = d.types["T"], d.shape(0, 4, 1) if d.int(0, 2) else d.part(0, 8, 0)
+    if shape and d.chance(16):
+        at = d.int(0, len(shape) - 1)
+        shape = (*shape[:at], 0, *shape[at + 1 :])
     q = _quant(d, dt)
     nodes = [_var(_name(d)), _assign("value"), _read()]
     g = _program(nodes, "out", dt, shape, None, [("value", Arg(dt, shape, quant=q))], q)
@@ -231,8 +234,10 @@ stateful("HASHTABLE_FIND", _draw_find, _find, "TFLite HASHTABLE_FIND: the value 
 
 def _draw_size(d: Draw) -> dict[str, Any]:
     keys, values, kt, vt = _entries(d)
-    nodes = [*_table(d.int(0, 1 << 20), kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
-    return {"@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), **_declares(I64)}
+    number = d.pick((0, 1, -1, 2**31 - 1, -(2**31))) if d.chance(4) else d.int(0, 1 << 20)
+    nodes = [*_table(number, kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
+    said = {"table_id": number, "key_dtype": kt, "value_dtype": vt} if d.version.op == "HASHTABLE" else {}
+    return {**said, "@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), **_declares(I64)}
 
 
 def _draw_import(d: Draw) -> dict[str, Any]:
