@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from harness.core.errors import RuleError
 from harness.declare import (
     Build,
     Call,
+    Checks,
     Codec,
     Draw,
     Evaluation,
@@ -93,6 +94,16 @@ class AxesInput(Codec):
         if value is None:
             value = () if self.none and b.draw.chance(3) else range(len(b.values[self.rank_of].shape))
         b.value(self.slot, np.asarray(value, np.int64).reshape(-1))
+
+
+def axes_breaks(slot: str) -> Checks:
+    """What reductions refuse: TF ReductionHelper: "Invalid reduction arguments: Axes contains duplicate dimension",
+    "Invalid reduction dimension"."""
+
+    def given(options: Sequence[list[int]]) -> Callable[[Draw], dict[str, Any]]:
+        return lambda d: {"input": T((2, 3)), slot: d.pick(options), "keep_dims": d.bool()}
+
+    return Checks(breaks={"axes-distinct": given(([0, 0], [1, -1])), "axes-in-range": given(([2], [-3], [0, 7]))})
 
 
 def pairs(slot: str) -> Fn:

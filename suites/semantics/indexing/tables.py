@@ -203,11 +203,11 @@ def _buckets_falling(d: Draw) -> dict:
 @semantics(error=exact(), source="TFLite BROADCAST_ARGS")
 def broadcast_args(x: Int[Array, "m"], y: Int[Array, "n"]) -> Array:
     """The shape that tensors of shapes ``x`` and ``y`` broadcast to.  Raises RuleError "shapes-broadcast"."""
-    try:
-        shape = np.broadcast_shapes(tuple(int(v) for v in x), tuple(int(v) for v in y))
-    except ValueError as e:
-        raise RuleError("shapes-broadcast", str(e)) from None
-    return np.array(shape, x.dtype)
+    n = max(len(x), len(y))  # any number of axes
+    a, b = ([1] * (n - len(s)) + s.tolist() for s in (x, y))
+    if any(1 not in (p, q) and p != q for p, q in zip(a, b)):
+        raise RuleError("shapes-broadcast", f"{a} and {b}")
+    return np.array([q if p == 1 else p for p, q in zip(a, b)], x.dtype)
 
 
 @broadcast_args.draw

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.core.dtypes import I16, int_range, of
 from harness.declare import Axes, Draw, Flag, Int, Ints, Opaque, T, semantics
+from suites.semantics.movement.common import norm_axes
 from suites.semantics.quantised.elementwise import Activation, finish
 from suites.semantics.quantised.fixed import (
     Array,
@@ -28,16 +29,21 @@ from suites.semantics.tensorflow_recurrent import newest
 _MOST = 6  # factors of one product: beyond, the roundings on the way say more than the data
 
 
+def _reduced(x: Array, axes: tuple[int, ...] | None) -> list[int]:
+    """The axes in their order; a scalar has none, whatever is named.  Raises RuleError as ``norm_axes`` does."""
+    return sorted(norm_axes(axes, x.ndim)) if x.ndim else []
+
+
 def _rows(x: Array, axes: tuple[int, ...] | None) -> Array:
     """[kept axes, reduced elements in the order of memory]."""
-    at = sorted({a % x.ndim for a in (range(x.ndim) if axes is None else axes)})
+    at = _reduced(x, axes)
     kept = [a for a in range(x.ndim) if a not in at]
     n = int(np.prod([x.shape[a] for a in at], dtype=np.int64))
     return x.transpose(*kept, *at).reshape(*(x.shape[a] for a in kept), n)
 
 
 def _laid(y: Array, x: Array, axes: tuple[int, ...] | None, keepdims: bool) -> Array:
-    at = {a % x.ndim for a in (range(x.ndim) if axes is None else axes)}
+    at = _reduced(x, axes)
     return y.reshape([1 if i in at else n for i, n in enumerate(x.shape)]) if keepdims else y
 
 
@@ -110,7 +116,7 @@ def _draw_prod(d: Draw) -> dict[str, Object]:
 )
 def reduce_prod(x: Int[Array, "*d"], *, axes: Axes[Ints, "d"], keepdims: Flag, xq: Opaque, oq: Opaque) -> Array:
     """Product of the real values along ``axes`` (None: all), requantised.  n factors are n scaled multiplications of
-    integers, in the order of memory."""
+    integers, in the order of memory.  Raises RuleError "axes-in-range", "axes-distinct"."""
     return finish(_prod(x, axes=axes, keepdims=keepdims, xq=xq, oq=oq), oq, of(x))
 
 

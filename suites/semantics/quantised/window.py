@@ -135,7 +135,8 @@ def _fold_freedom(x: Array, *, xq: Quant, oq: Quant, axes: Object, keepdims: boo
     source=f"{_SPEC}, MEAN; TFLite SUM",
 )
 def fold(x: Int[Array, "*d"], *, xq: Opaque, oq: Opaque, axes: Opaque, keepdims: Opaque, mean: Opaque) -> Array:
-    """Sum or mean of the real values over ``axes``, requantised."""
+    """Sum or mean of the real values over ``axes``, requantised.  Raises RuleError "axes-in-range", "axes-distinct"
+    (where they are decoded)."""
     return finish(_folded(x, xq=xq, oq=oq, axes=axes, keepdims=keepdims, mean=mean), oq, of(x))
 
 

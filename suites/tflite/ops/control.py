@@ -104,7 +104,9 @@ op("IF", Evaluation(_if, _BLOCKS, "TFLite IF: the branch's subgraph over the ope
 def _draw_while(d: Draw) -> dict[str, Any]:
     """A counter and carried tensors; the body adds one to the counter, so that the loop ends.  Of the others some take
     a step, some stay as they are, and two that are alike may change places."""
-    shapes: list[tuple[int, ...]] = [d.shape(0, 3, 0 if d.chance(8) else 1) for _ in range(0 if d.chance(12) else d.int(1, 3))]
+    shapes: list[tuple[int, ...]] = [
+        d.shape(0, 3, 0 if d.chance(8) else 1) for _ in range(0 if d.chance(12) else d.int(1, 3))
+    ]
     shapes = shapes[:1] * len(shapes) if d.chance(3) else shapes
     args = [Arg(I32, ()), *(Arg(t, s) for t, s in zip(kinds(d, len(shapes)), shapes))]
     inputs = [(carried(k), a) for k, a in enumerate(args)]

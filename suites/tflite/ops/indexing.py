@@ -162,14 +162,21 @@ both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=sha
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
     v = s.one_hot.derive(d)
     if d.chance(24):  # as deep as any, of no index
-        v |= {"indices": T((0,), "small"), "depth": INT32_MAX}
+        v |= {"indices": T((0,), "small"), "depth": INT32_MAX, "axis": d.int(-1, 1)}
     elif d.chance(8):
         v["indices"] = T(v["indices"].shape, "full")
     return {"indices": v["indices"], "depth": v["depth"], "on_value": v["on"], "off_value": v["off"], "axis": v["axis"]}
 
 
 def _one_hot_of(**other: Any) -> InvalidFn:
-    return lambda d: {"indices": T((2,), values=[0, 1]), "depth": 3, "on_value": T(()), "off_value": T(()), "axis": -1, **other}
+    return lambda d: {
+        "indices": T((2,), values=[0, 1]),
+        "depth": 3,
+        "on_value": T(()),
+        "off_value": T(()),
+        "axis": -1,
+        **other,
+    }
 
 
 op(

@@ -10,7 +10,7 @@ from suites.semantics.quantised import convert, functions, products
 from suites.semantics.quantised import elementwise as q
 from suites.semantics.quantised.fixed import draw_parameters, f32, near_or_apart
 from suites.tflite import op
-from suites.tflite.codecs import AxesInput, OutQ, Q, later
+from suites.tflite.codecs import AxesInput, OutQ, Q, axes_breaks, later
 
 _ACTIVATION: dict[str, Any] = {"activation": "fused_activation_function"}
 
@@ -107,6 +107,7 @@ def _draw_gelu(d: Draw) -> dict[str, Any]:
 op(
     "REDUCE_PROD",
     products.reduce_prod,
+    axes_breaks("axes"),
     domain="quantised",
     x="input",
     axes=AxesInput("axes"),

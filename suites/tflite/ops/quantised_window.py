@@ -9,13 +9,13 @@ import numpy as np
 from harness.core.dtypes import F32, I8
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
 from suites.semantics import resize as r
-from suites.semantics.movement.common import INT32_MAX, norm_axis
+from suites.semantics.movement.common import INT32_MAX, norm_axes
 from suites.semantics.quantised import window as q
 from suites.semantics.quantised.fixed import draw_parameters, near_or_apart
 from suites.semantics.quantised.output import draw_activation
 from suites.semantics.window import FAR, draw_window
 from suites.tflite import op
-from suites.tflite.codecs import Each, OutQ, Q, both, later, nhwc
+from suites.tflite.codecs import Each, OutQ, Q, axes_breaks, both, later, nhwc
 from suites.tflite.ops.conv import HW, PADDING
 
 # -- pools
@@ -59,7 +59,7 @@ def _axes(slot: str) -> Fn:
     def decode(call: Call) -> Any:
         n = call.inputs["input"].ndim
         given = np.asarray(call.inputs[slot]).ravel().tolist()
-        return tuple(sorted({norm_axis(a, n) for a in given})) if n else ()
+        return tuple(sorted(norm_axes(given, n))) if n else ()
 
     return Fn(decode)
 
@@ -68,6 +68,9 @@ def _draw_fold(slot: str, mean: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         shape = d.shape(1, 4, 1)
         axes = d.subset(range(len(shape)), 1)
+        kept = [a for a in range(len(shape)) if a not in axes]
+        if kept and d.chance(16):  # nothing is left
+            shape = tuple(0 if a == kept[-1] else n for a, n in enumerate(shape))
         n = int(np.prod([shape[a] for a in axes]))
         dt = d.types["T"]
         xq = draw_parameters(d, dt)
@@ -93,6 +96,7 @@ for _name, _slot, _mean in (("MEAN", "axis", True), ("SUM", "axes", False)):
             x="input", xq=Q("input"), oq=OutQ("input"), axes=_axes(_slot), keepdims="keep_dims", fixed={"mean": _mean}
         ),
         Sampling(_draw_fold(_slot, _mean)),
+        axes_breaks(_slot),
         domain="quantised",
     )
 
@@ -254,7 +258,10 @@ def _draw_rows(d: Draw) -> dict[str, Any]:
             "zero_point": [0] * shape[0],
             "axis": 0,
         }
-    return {"lookup": T((d.dim(1, 6),), f"index:{shape[0]}"), "value": T(shape, "full", quant=quant, const=not d.chance(8))}
+    return {
+        "lookup": T((d.dim(1, 6),), f"index:{shape[0]}"),
+        "value": T(shape, "full", quant=quant, const=not d.chance(8)),
+    }
 
 
 def _rows_outside(d: Draw) -> dict[str, Any]:

@@ -10,17 +10,31 @@ from harness.core.dtypes import BOOL
 from harness.declare import Build, Checks, Draw, Slotted, Spelling, T
 from suites.semantics import reduction as s
 from suites.tflite import op
-from suites.tflite.codecs import AxesInput, OutType, both
+from suites.tflite.codecs import AxesInput, OutType, axes_breaks, both
 
 _AXES: dict[str, Any] = {"axes": AxesInput("axes"), "keepdims": "keep_dims"}
 
-op("SUM", s.reduce_sum, x="input", **_AXES)
-op("REDUCE_PROD", s.reduce_prod, x="input", **_AXES)
-both("REDUCE_MAX", s.reduce_max, x="input", **_AXES)
-both("REDUCE_MIN", s.reduce_min, x="input", **_AXES)
-op("MEAN", s.reduce_mean, x="input", axes=AxesInput("axis"), keepdims="keep_dims")
-op("REDUCE_ANY", s.reduce_any, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
-op("REDUCE_ALL", s.reduce_all, x="input", axes=AxesInput("reduction_indices"), keepdims="keep_dims")
+op("SUM", s.reduce_sum, axes_breaks("axes"), x="input", **_AXES)
+op("REDUCE_PROD", s.reduce_prod, axes_breaks("axes"), x="input", **_AXES)
+both("REDUCE_MAX", s.reduce_max, axes_breaks("axes"), x="input", **_AXES)
+both("REDUCE_MIN", s.reduce_min, axes_breaks("axes"), x="input", **_AXES)
+op("MEAN", s.reduce_mean, axes_breaks("axis"), x="input", axes=AxesInput("axis"), keepdims="keep_dims")
+op(
+    "REDUCE_ANY",
+    s.reduce_any,
+    axes_breaks("reduction_indices"),
+    x="input",
+    axes=AxesInput("reduction_indices"),
+    keepdims="keep_dims",
+)
+op(
+    "REDUCE_ALL",
+    s.reduce_all,
+    axes_breaks("reduction_indices"),
+    x="input",
+    axes=AxesInput("reduction_indices"),
+    keepdims="keep_dims",
+)
 
 
 class _Ordered(Slotted):

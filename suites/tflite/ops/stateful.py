@@ -234,7 +234,7 @@ stateful("HASHTABLE_FIND", _draw_find, _find, "TFLite HASHTABLE_FIND: the value 
 
 def _draw_size(d: Draw) -> dict[str, Any]:
     keys, values, kt, vt = _entries(d)
-    number = d.pick((0, 1, -1, 2**31 - 1, -(2**31))) if d.chance(4) else d.int(0, 1 << 20)
+    number = d.int(-(1 << 30), 1 << 30)  # its own: one model may hold the tables of many instances
     nodes = [*_table(number, kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
     said = {"table_id": number, "key_dtype": kt, "value_dtype": vt} if d.version.op == "HASHTABLE" else {}
     return {**said, "@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), **_declares(I64)}
