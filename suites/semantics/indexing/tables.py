@@ -215,6 +215,8 @@ def _draw_args(d: Draw) -> dict:
     full: tuple[int, ...] = d.shape(1, 5)
     if d.chance(16):  # no tensor has so many axes: shapes are vectors all the same
         full = tuple(d.pick((1, 2, 3)) for _ in range(d.pick((17, 130, 260))))
+    elif d.chance(16):
+        full = tuple(d.pick((1, 2**25, INT32_MAX)) for _ in full)
     a, b = d.broadcast_from(full), full
     if d.bool():
         a, b = b, a

@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Axes, Axis, Int, Ints, T, copied, semantics
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import norm_axes
+from suites.semantics.movement.common import INT32_MAX, norm_axes, tagged
 
 
 @semantics(error=copied(), source="ONNX Transpose-1; MIL transpose iOS15; TFLite TRANSPOSE; NN transpose, permute")
@@ -80,6 +80,9 @@ def _sequence(d: Draw) -> tuple[tuple[int, ...], int, int]:
 
 @reverse_sequence.draw
 def _draw_reverse_sequence(d: Draw) -> dict:
+    if tagged(d, "far", 24):  # as long as any, without elements
+        lengths = T((2,), values=[d.pick((INT32_MAX, 2**25, 0)) for _ in range(2)])
+        return {"x": T((2, INT32_MAX, 0)), "lengths": lengths, "seq_axis": 1, "batch_axis": 0}
     shape, seq, batch = _sequence(d)
     lengths = T((shape[batch],), recipe=f"ints:0:{shape[seq]}")
     return {"x": T(shape), "lengths": lengths, "seq_axis": seq, "batch_axis": batch}

@@ -180,7 +180,10 @@ def _last_axis(scale: Object, zero: Object) -> Object:
         lo, hi = int_range(dt)
         xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.05, 0.1)) / (1 if dt.bits == 8 else 256))
         out = {"scale": [scale(dt)], "zero_point": [0 if dt.bits > 8 else zero(lo, hi)], "axis": 0}
-        v = {"x": T(d.shape(1, 4, 1), d.pick(("full", "small"))), "xq": xq, "oq": out}
+        shape = d.shape(1, 4, 1)
+        if len(shape) > 1 and d.chance(24):
+            shape = (*shape[:-1], 0)
+        v = {"x": T(shape, d.pick(("full", "small"))), "xq": xq, "oq": out}
         if d.version.op == "SOFTMAX":
             v["beta"] = d.pick((1.0, 1.0, 0.5, 2.0))
         if d.version.op == "L2_NORMALIZATION":

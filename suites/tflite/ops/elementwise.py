@@ -56,7 +56,9 @@ for _name, _meaning, _slot in (
 op("ELU", s.elu, Spelling(fixed={"alpha": 1.0}))
 op("LEAKY_RELU", s.leaky_relu, x="input")
 op("GELU", tf.gelu, Checks(ambiguous=lambda call: _minus_infinity(call.inputs["input"])), x="input")
-op("PRELU", s.prelu, x="input", slope="alpha")
+# tfl prelu: the shapes broadcast
+_MISFIT = Checks(breaks={"slope-fits": lambda d: {"input": T((2, 3)), "alpha": T(d.pick(((4,), (2, 2))))}})
+op("PRELU", s.prelu, _MISFIT, x="input", slope="alpha")
 
 
 def _minus_infinity(x: Any) -> str | None:

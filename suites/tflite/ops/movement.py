@@ -60,6 +60,8 @@ def _draw_reshape(d: Draw) -> dict[str, Any]:
         given = "operand"
     if given != "option":
         out["shape"] = T((len(shape),), values=shape, const=True if given == "both" else None)
+    if not shape and d.bool():
+        out["new_shape"] = []
     if given != "operand":  # the operand counts, where both are given
         out["new_shape"] = shape[::-1] if given == "both" and -1 not in shape and d.chance(3) else shape
     return out
@@ -202,6 +204,7 @@ def _sequence(lengths: list[int], seq: int, batch: int) -> InvalidFn:
 both(
     "REVERSE_SEQUENCE",
     s.reverse_sequence,
+    Sampling(tags=("far",)),
     Checks(
         breaks={
             "axes-distinct": _sequence([1, 2, 3, 4], 1, 1),

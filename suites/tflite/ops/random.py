@@ -22,7 +22,16 @@ def _seeds(d: Draw) -> dict[str, int]:
 
 
 def _draw_shape(d: Draw) -> dict[str, Any]:
-    return {"shape": list(d.shape(1, 4, 1)), **_seeds(d)}
+    """Now and then as long as any, without elements."""
+    shape = d.pick(((0, 2**31 - 1), (2**31 - 1, 0), (0,))) if d.chance(24) else d.shape(1, 4, 1)
+    return {"shape": list(shape), **_seeds(d)}
+
+
+def _negative(d: Draw) -> dict[str, Any]:
+    return {"shape": [2, -1], **_seeds(d)}
+
+
+_BREAKS = Checks(breaks={"extents-positive": _negative})
 
 
 _SHAPE = Fn(lambda call: tuple(int(n) for n in call.inputs["shape"]))
@@ -30,17 +39,25 @@ op(
     "RANDOM_UNIFORM",
     s.uniform,
     Spelling(
-        shape=_SHAPE, seed=Fn(_seed), fixed={"low": 0.0, "high": 1.0, "dtype": None}, out_dtype=lambda call, i: F32
+        shape=_SHAPE,
+        seed=Fn(_seed),
+        fixed={"low": 0.0, "high": 1.0, "dtype": None, "empty": True},
+        out_dtype=lambda call, i: F32,
     ),
     Sampling(_draw_shape),
+    _BREAKS,
 )
 op(
     "RANDOM_STANDARD_NORMAL",
     s.normal,
     Spelling(
-        shape=_SHAPE, seed=Fn(_seed), fixed={"mean": 0.0, "std": 1.0, "dtype": None}, out_dtype=lambda call, i: F32
+        shape=_SHAPE,
+        seed=Fn(_seed),
+        fixed={"mean": 0.0, "std": 1.0, "dtype": None, "empty": True},
+        out_dtype=lambda call, i: F32,
     ),
     Sampling(_draw_shape),
+    _BREAKS,
 )
 
 

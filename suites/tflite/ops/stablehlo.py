@@ -45,7 +45,7 @@ for _name, _meaning in (
 
 
 def _draw_shift(d: Draw) -> dict[str, Any]:
-    shape = d.shape(1, 4, 0 if d.chance(4) else 1)
+    shape = d.shape(0, 4, 0 if d.chance(4) else 1)
     return {"lhs": T(shape, "full"), "rhs": T(shape, f"ints:0:{d.types['T'].bits - 1}")}
 
 
