@@ -30,8 +30,8 @@ _MOST = 6  # factors of one product: beyond, the roundings on the way say more t
 
 
 def _reduced(x: Array, axes: tuple[int, ...] | None) -> list[int]:
-    """The axes in their order; a scalar has none, whatever is named.  Raises RuleError as ``norm_axes`` does."""
-    return sorted(norm_axes(axes, x.ndim)) if x.ndim else []
+    """The axes in their order.  Raises RuleError as ``norm_axes`` does."""
+    return sorted(norm_axes(axes, x.ndim))
 
 
 def _rows(x: Array, axes: tuple[int, ...] | None) -> Array:

@@ -59,7 +59,7 @@ def _axes(slot: str) -> Fn:
     def decode(call: Call) -> Any:
         n = call.inputs["input"].ndim
         given = np.asarray(call.inputs[slot]).ravel().tolist()
-        return tuple(sorted(norm_axes(given, n))) if n else ()
+        return tuple(sorted(norm_axes(given, n)))
 
     return Fn(decode)
 
