@@ -47,7 +47,7 @@ def pad(x: Any[Array, "*d"], value: Any[Array, ""], *, low: Opaque, high: Opaque
 @pad.draw
 def _draw_pad(d: Draw) -> dict[str, Object]:
     if d.chance(24):  # as far as integers reach, beside an axis without elements
-        n, low, high, interior = d.pick(
+        n, before, behind, inside = d.pick(
             (
                 (0, _TOP, 0, 0),
                 (2, _TOP, -2, 1),
@@ -58,8 +58,8 @@ def _draw_pad(d: Draw) -> dict[str, Object]:
                 (3, 12, 12, 0),
             )
         )
-        shape, plain = (n, 2 if n == 3 else 0), [0, 0]
-        return {"x": T(shape), "value": T(()), "low": [low, 0], "high": [high, 0], "interior": [interior, *plain[1:]]}
+        x = T((n, 2 if n == 3 else 0))
+        return {"x": x, "value": T(()), "low": [before, 0], "high": [behind, 0], "interior": [inside, 0]}
     shape = d.shape(0)
     low, high, interior = [], [], []
     for n in shape:

@@ -117,7 +117,7 @@ def scattered(call: Call, fold: str) -> Underspecified | None:
     def total(of: Any) -> Any:
         """What ``of`` gives of all that meet in an element, added up."""
         wide = {k: of(np.abs(tensors[k].astype(np.float64))) for k in ("x", "updates")}
-        return call.version.meaning.fn(**{**tensors, **wide, **params, "body": "add"})  # type: ignore[union-attr]
+        return call.version.meaning.fn(**{**tensors, **wide, **params, "body": "add"})
 
     info = np.finfo(x.dtype)
     with np.errstate(all="ignore"):

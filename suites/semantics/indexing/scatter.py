@@ -338,12 +338,12 @@ def _draw_new(d: Draw) -> dict:
     if d.chance(24):  # rows as many as any, without elements
         n, k = d.int(1, 3), d.int(0, 1)
         far = (INT32_MAX, 0) if not k else (0, INT32_MAX)
-        rows = [d.pick((2**25, INT32_MAX - 1, 0)) for _ in range(n)] if not k else []
-        return {"indices": T((len(rows), 1), values=rows), "updates": T((len(rows), far[1])), "shape": far}
+        at = [d.pick((2**25, INT32_MAX - 1, 0)) for _ in range(n)] if not k else []
+        return {"indices": T((len(at), 1), values=at), "updates": T((len(at), far[1])), "shape": far}
     shape = d.shape(1, lo=1) if not d.chance(8) else d.shape(0, lo=0)
     k = d.int(0 if d.chance(12) or not shape else 1, len(shape))
     most = 7 - (len(shape) - k)
-    rows = d.shape(1, 2) if not d.chance(4) else d.part(int(k == len(shape)), min(most, 7), 0)
+    rows: tuple[int, ...] = d.shape(1, 2) if not d.chance(4) else d.part(int(k == len(shape)), min(most, 7), 0)
     if len(rows) > 2:
         rows = tuple(min(n, 2) for n in rows)
     if 0 in shape[:k]:

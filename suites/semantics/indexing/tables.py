@@ -452,7 +452,7 @@ def _undecided_boxes(inputs: dict[str, object], params: dict[str, object]) -> st
     b, s = np.asarray(inputs["boxes"], np.float64), np.asarray(inputs["scores"], np.float64)
     if np.isnan(s).any():
         return "scores that are NaN: no document says where they stand in the order"
-    live = np.flatnonzero(s > params["score_threshold"])
+    live = np.flatnonzero(s > float(np.asarray(params["score_threshold"])))
     if len(np.unique(s[live])) < len(live):
         return "equal scores: no document says which box comes first"
     b = b[live]

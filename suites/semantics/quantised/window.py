@@ -151,7 +151,7 @@ def _softmax(x: Array, *, xq: Quant, oq: Quant, beta: float) -> Array:
 
 def _log_softmax(x: Array, *, xq: Quant, oq: Quant) -> Array:
     r = real(x, xq)
-    m = r.max(-1, keepdims=True)
+    m = r.max(-1, keepdims=True, initial=-np.inf)
     return steps(r - m - np.log(np.exp(r - m).sum(-1, keepdims=True)), oq)
 
 
@@ -180,7 +180,7 @@ def _last_axis(scale: Object, zero: Object) -> Object:
         lo, hi = int_range(dt)
         xq = draw_parameters(d, dt, scale=d.pick((0.01, 0.05, 0.1)) / (1 if dt.bits == 8 else 256))
         out = {"scale": [scale(dt)], "zero_point": [0 if dt.bits > 8 else zero(lo, hi)], "axis": 0}
-        shape = d.shape(1, 4, 1)
+        shape: tuple[int, ...] = d.shape(1, 4, 1)
         if len(shape) > 1 and d.chance(24):
             shape = (*shape[:-1], 0)
         v = {"x": T(shape, d.pick(("full", "small"))), "xq": xq, "oq": out}

@@ -98,7 +98,7 @@ def _squeeze_dims() -> Fn:
 
 def _draw_squeeze(d: Draw) -> dict[str, Any]:
     """Now and then a scalar, of which no axis goes."""
-    v = s.squeeze.derive(d) if not d.chance(24) else {"x": T(()), "axes": None}
+    v: dict[str, Any] = s.squeeze.derive(d) if not d.chance(24) else {"x": T(()), "axes": None}
     dims = v.get("axes")
     return {"input": v["x"], "squeeze_dims": list(dims) if dims is not None else [] if d.chance(4) else None}
 

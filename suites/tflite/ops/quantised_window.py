@@ -66,8 +66,8 @@ def _axes(slot: str) -> Fn:
 
 def _draw_fold(slot: str, mean: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
-        shape = d.shape(1, 4, 1)
-        axes = d.subset(range(len(shape)), 1)
+        shape = () if d.chance(24) else d.shape(1, 4, 1)
+        axes = d.subset(range(len(shape)), min(1, len(shape)))
         kept = [a for a in range(len(shape)) if a not in axes]
         if kept and d.chance(16):  # nothing is left
             shape = tuple(0 if a == kept[-1] else n for a, n in enumerate(shape))
