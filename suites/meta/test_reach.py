@@ -287,3 +287,21 @@ def test_what_one_number_and_a_stated_rank_cannot_show_is_no_goal(key: str, goal
     ids = goals_of(registry.dialect(key.partition("/")[0]).versions[key]).ids
     assert not {*goals} & {*ids}
     assert any(g.startswith(("data:0:", "constant-empty:", "rank:")) for g in ids)
+
+
+@pytest.mark.parametrize(
+    ("key", "not_derived", "derived"),
+    [
+        ("NON_MAX_SUPPRESSION_V5/1", ["relation:max_output_size=INT_MAX"], "relation:max_output_size=0"),
+        ("PACK/1", ["rank:values=8"], "rank:values=7"),
+        ("UNPACK/1", ["relation:num=0", "attr:num=default"], "relation:num=1"),
+        ("EMBEDDING_LOOKUP_SPARSE/1", ["limit:dense_shape>=16"], "limit:indices>=16"),
+        ("EMBEDDING_LOOKUP/1q", ["scale:value=per axis"], "zero-point:value=0"),
+        ("MAXIMUM/1", ["broadcast:lhs,rhs:rank>4"], "broadcast:lhs<>rhs"),
+    ],
+)
+def test_what_no_result_could_show_is_no_goal(key: str, not_derived: list[str], derived: str) -> None:
+    """A length of 2^31 - 1, nine axes, an operator without results, sixteen axes, what a later version adds."""
+    ids = {*goals_of(registry.dialect("tflite").versions[f"tflite/{key}"]).ids}
+    assert not ids & {*not_derived}
+    assert derived in ids
