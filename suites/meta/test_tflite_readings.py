@@ -15,6 +15,7 @@ from harness.core.quiet import quiet
 from harness.declare import registry
 from harness.engine.verdict import judge_case
 from harness.workers.info import BackendInfo
+from suites.tflite.ops.stablehlo import body
 
 INF, NAN = np.inf, np.nan
 
@@ -95,3 +96,59 @@ def test_a_transform_with_an_infinity_opens_its_own_window(first: Any, second: A
     args = {"input": arg([[[INF, 2.0]], [[1.0, 2.0]]]), "fft_length": arg([1, 2], np.int32, True)}
     answer = np.stack([complexes(*first), complexes(*second)])[:, None]
     assert verdict("RFFT2D", args, answer) is found
+
+
+def scattered(dtype: Any, fold: str, x: float, updates: list[float], answer: float) -> Verdict:
+    """What is found of ``answer`` where all updates meet in the first of two elements."""
+    n = len(updates)
+    args = {
+        "input": arg([x, 2], dtype),
+        "scatter_indices": arg(np.zeros((n, 1)), np.int32),
+        "updates": arg(updates, dtype),
+    }
+    attrs = {
+        "update_window_dims": [],
+        "inserted_window_dims": [0],
+        "scatter_dims_to_operand_dims": [0],
+        "index_vector_dim": 1,
+        "update_computation_subgraph_index": body(fold, of(np.zeros((), dtype))),
+    }
+    return verdict("STABLEHLO_SCATTER", args, np.asarray([answer, 2], dtype), attrs)
+
+
+def test_updates_of_one_element_meet_in_any_order() -> None:
+    assert scattered(np.float32, "mul", 1e30, [1e30, 1e-30], INF) is Verdict.AMBIGUOUS
+    assert scattered(np.float32, "mul", 1e3, [1e3, 1e-3], INF) is Verdict.MISMATCH
+    assert scattered(np.float32, "mul", 1e30, [1e30], 1.0) is Verdict.MISMATCH
+    assert scattered(np.float32, "minimum", NAN, [1.0], 1.0) is Verdict.AMBIGUOUS
+
+
+def test_the_extreme_of_unsigned_integers_is_no_signed_one() -> None:
+    assert scattered(np.uint64, "maximum", 1, [2**64 - 1], 2**64 - 1) is Verdict.AGREE
+
+
+@pytest.mark.parametrize(
+    ("boxes", "scores", "found"),
+    [
+        ([[0, 0, 1, 1], [5, 5, 6, 6]], [0.5, 0.25], Verdict.MISMATCH),
+        ([[0, 0, 1, 1], [5, 5, 6, 6]], [0.5, 0.5], Verdict.AMBIGUOUS),
+        ([[0, 0, 1, 1], [5, 5, 6, 6]], [0.5, NAN], Verdict.AMBIGUOUS),
+        ([[0, 0, 1, 1], [5, 5, INF, 6]], [0.5, 0.25], Verdict.AMBIGUOUS),
+        ([[0, 0, 1, 1], [5, 5, INF, 6]], [0.5, -1.0], Verdict.MISMATCH),
+        ([[0, 0, 1e25, 1e25], [0, 0, 1e25, 1e25]], [0.5, 0.25], Verdict.AMBIGUOUS),
+        ([[0, 0, 1, 1], [0, 0, 1, 2]], [0.5, 0.25], Verdict.AMBIGUOUS),
+    ],
+)
+def test_of_boxes_only_what_no_document_says_is_open(boxes: Any, scores: Any, found: Verdict) -> None:
+    """The answer takes the second box alone.  The overlap of the last two is the threshold."""
+    args = {
+        "boxes": arg(boxes),
+        "scores": arg(scores),
+        "max_output_size": arg(1, np.int32),
+        "iou_threshold": arg(0.5),
+        "score_threshold": arg(0.0),
+    }
+    inst = Instance("tflite", "NON_MAX_SUPPRESSION_V4", 1, 1, {}, args, 2)
+    case = fill(registry.version_of(inst), inst)
+    made = [np.int32([1]), np.int32(1)]
+    assert judge_case(case, BackendInfo("toy"), [Outcome(Status.VALUE, made)]).verdict is found

@@ -61,7 +61,8 @@ class _ProductQ(OutQ):
 op("MUL", q.mul, domain="quantised", x="lhs", y="rhs", xq=Q("lhs"), yq=Q("rhs"), oq=_ProductQ("lhs"), **_ACTIVATION)
 binary("DIV", q.div, Sampling(types={"T": "u8"}, why="only uint8 has a quantised form"))
 binary("SQUARED_DIFFERENCE", q.squared_difference, activation=False)
-binary("PRELU", functions.prelu, x="input", y="alpha", activation=False)
+_MISFIT = Checks(breaks={"slope-fits": lambda d: {"input": T((2, 3)), "alpha": T(d.pick(((4,), (2, 2))))}})
+binary("PRELU", functions.prelu, _MISFIT, x="input", y="alpha", activation=False)
 
 for _name, _meaning, _slot in (
     ("LOGISTIC", functions.logistic, "x"),
