@@ -160,6 +160,8 @@ def test_an_operand_that_stablehlo_rules_out_is_refused(rule: str, op: str, slot
     v = dialect.versions[f"tflite/{op}/1"]
     for i in range(20):
         inst = v.draw(Prng(case_seed(5, v.key, i)), 1)
+        if inst.tensor(slot).shape == shape:
+            continue  # what the others are beside it
         inst.tensor(slot).shape, inst.tensor(slot).values = shape, None
         with pytest.raises(RuleError, match=f"{rule}: "):
             dialect.evaluate(inst, arrays_of(inst))
