@@ -32,3 +32,32 @@ def schemas() -> tuple[OpSchema, ...]:
         s.extra["later"] = [n for f in s.extra["later"] for n in (f, *_OPTIONS.get(f, ()))]
         for name, by_op in (("lengths", _LENGTHS), ("adds", _ADDS), ("counts", _COUNTS), ("ranks", _RANKS)):
             s.extra[name] = by_op.get(s.op, ())
+        if s.op == "FULLY_CONNECTED" and s.domain == "quantised" and "shuffled" not in s.extra["later"]:
+            s.extra["results"] = ("i16",)  # of shuffled uint8 weights; tfl fully_connected: QI16 among its outputs
+    return found
+
+
+@cache
+def _by_op() -> dict[str, list[OpSchema]]:
+    out: dict[str, list[OpSchema]] = {}
+    for s in schemas():
+        out.setdefault(s.op, []).append(s)
+    return out
+
+
+def rows(op: str) -> list[OpSchema]:
+    """All of one operator, oldest first."""
+    return _by_op().get(op, [])
+
+
+def newest(op: str, domain: str) -> OpSchema:
+    """The newest row of an operator in one form; raises UsageError."""
+    found = [s for s in rows(op) if s.domain == domain]
+    if not found:
+        raise UsageError(f"tflite: no {domain} {op}".replace("  ", " "))
+    return found[-1]
+
+
+def number_of(version: Any) -> int:
+    """The operator version as the file says it: 2 of "2q"."""
+    return version if isinstance(version, int) else int(version.rstrip("qh"))

@@ -25,7 +25,7 @@ def test_two_places_are_one_tensor(op: str) -> None:
     places = list(graph["operators"][0]["inputs"])
     assert places[0] == places[2] != places[1]
     assert len(graph["inputs"]) == 2
-    (got,) = dialect.run_model(model.data, [np.float32([1, 2]), np.float32([3, 4])])
+    (got,) = dialect.run_model(model.data, [np.array([1, 2], np.float32), np.array([3, 4], np.float32)])
     (want,) = dialect.evaluate(inst, arrays_of(inst))
     np.testing.assert_array_equal(got, want.value)
     assert f"%{slot}0, %{slot}1, %{slot}0" in dialect.notation(inst)

@@ -81,7 +81,7 @@ declare("detect_concat_interleave", _shuffled, _turned)
 
 def _pixels(d: Draw) -> dict[str, Any]:
     p = Program(d)
-    shape = (d.dim(1, 2), d.dim(1, 3), d.dim(1, 4), d.dim(1, 4))
+    shape: tuple[int, ...] = (d.dim(1, 2), d.dim(1, 3), d.dim(1, 4), d.dim(1, 4))
     if d.chance(16):
         shape = (1, 1, *d.shuffle((1, d.pick((16, 130, 260)))))
     given = _inputs(p, d.pick((4, 4, 4, 2, 1)), shape)

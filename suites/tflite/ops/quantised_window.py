@@ -276,3 +276,5 @@ op(
     Sampling(_draw_rows),
     # tfl embedding_lookup: TFL_OperandHasRankAtLeast<1, 2>
     Checks(stated={"value": "_r _c *_d"}, breaks={"index-in-range": _rows_outside}),
+    domain="quantised",
+)
