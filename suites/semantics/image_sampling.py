@@ -449,7 +449,8 @@ def deform_conv(
     """Convolution whose taps are moved by ``offset`` and weighted by ``mask``; linear between pixels, zero outside
     the image.
 
-    offset: [n, offset_groups * prod(k) * len(s), *out].  mask: [n, offset_groups * prod(k), *out].
+    offset: [n, offset_groups * prod(k) * len(s), *out].  mask: [n, offset_groups * prod(k), *out], as the text says of
+    two axes; its line of n axes repeats that of the offsets, n times as many as there are taps to weight.
     Raises RuleError "pads-nonnegative", "offset-groups-divide", "offset-fits", "mask-fits", and as ``conv`` does."""
     check_channels(x.shape[1], w.shape[0], w.shape[1], groups, b)
     if pads is not None and min(pads, default=0) < 0:  # "can take any nonnegative value"
@@ -465,6 +466,8 @@ def deform_conv(
         raise RuleError("offset-fits", f"offset {list(offset.shape)}, expected {want}")
     if mask is not None and mask.shape != (*taps_of, *out_size):
         raise RuleError("mask-fits", f"mask {list(mask.shape)}, expected {[*taps_of, *out_size]}")
+    if not x.shape[0]:
+        return np.zeros((0, w.shape[0], *out_size))
     v, wide = x.astype(np.float64), w.astype(np.float64)
     off = offset.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, r, *out_size)
     m = None if mask is None else mask.astype(np.float64).reshape(x.shape[0], offset_groups, *kernel, *out_size)
@@ -480,7 +483,7 @@ def deform_conv(
             at = [(base[i] + np.moveaxis(off[n, k], r, 0)[i]).reshape(-1) for i in range(r)]
             first = k * per_offset
             s = sample(v[n, first : first + per_offset], at, "linear", True, "zeros")
-            s = (s if m is None else s * m[n, k].reshape(-1)).reshape(per_offset, prod(kernel), -1)
+            s = (s if m is None else s * m[n, k].reshape(-1)).reshape(per_offset, prod(kernel), prod(out_size))
             for j, ch in enumerate(range(first, first + per_offset)):
                 q = ch // per_group
                 fs = slice(q * filters // groups, (q + 1) * filters // groups)
@@ -490,13 +493,31 @@ def deform_conv(
 
 @deform_conv.draw
 def _draw_deform(d: Draw) -> dict:
+    """Two axes mostly; a third of the rest along up to six of them, far apart, empty or long."""
+    if not d.breaking and d.max_rank > 4 and d.chance(3):
+        return _draw_deform_edge(d)
     n, r = d.extent(1, 2), 2
     k, di, st = (tuple(d.int(1, top) for _ in range(r)) for top in (2, 2, 2))
     p = tuple(d.int(0, 1) for _ in range(2 * r))
     s = tuple(di[i] * (k[i] - 1) + 1 + d.int(0, 2) for i in range(r))
-    out = [(s[i] + p[i] + p[r + i] - di[i] * (k[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     groups, og = d.int(1, 2), d.int(1, 2)
-    c, m = groups * og, groups * d.int(1, 2)
+    return _deformed(d, n, groups * og, groups * d.int(1, 2), s, k, (di, st, p), groups, og)
+
+
+def _deformed(
+    d: Draw,
+    n: int,
+    c: int,
+    m: int,
+    s: tuple[int, ...],
+    k: tuple[int, ...],
+    window: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+    groups: int,
+    og: int,
+) -> dict:
+    """An image [n, c, *s], m filters [*k]; the shapes of all else follow.  window: dilations, strides and pads."""
+    (di, st, p), r = window, len(s)
+    out = [(s[i] + p[i] + p[r + i] - di[i] * (k[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     v = {
         "x": T((n, c, *s)),
         "w": T((m, c // groups, *k)),
@@ -514,6 +535,79 @@ def _draw_deform(d: Draw) -> dict:
     return v
 
 
+_DEFORMED = ("axes", "axes", "axes", "padded", "far", "empty", "long", "many", "groups", "alike")
+_END = 2**31 - 1
+
+
+def _draw_deform_edge(d: Draw) -> dict:
+    """Any number of axes; padding beyond the window; a stride, a dilation or padding at the end of i32; no element
+    somewhere; an axis beyond 255; many filters or groups; a mask and offsets shaped as the filters."""
+    how = d.pick(_DEFORMED)
+    r = d.int(1, d.max_rank - 2) if how == "axes" else d.pick((1, 2, 2, 3))
+    ones = (1,) * r
+    k = tuple(d.int(1, 2) if i < 2 or d.chance(4) else 1 for i in range(r))
+    di, st, p = ones, tuple(d.int(1, 2) for _ in ones), tuple(d.int(0, 1) if r < 4 else 0 for _ in (*ones, *ones))
+    n, c, m, groups, og = d.int(1, 2), d.int(1, 2), d.int(1, 2), 1, 1
+    if how == "padded":
+        p = tuple(d.int(0, 4) for _ in p)
+    elif how == "far":
+        which = d.int(0, 3)
+        far = d.pick((_END, 17))
+        if which == 0:
+            st = (far, *st[1:])
+        elif which == 1:
+            di, k = (far, *di[1:]), (1, *k[1:])
+        else:
+            p, st = (far, *p[1:]), (far, *st[1:])
+    elif how == "many":
+        m = d.pick((17, 129, 300))
+        c = d.pick((1, 1, 8))
+    elif how == "groups":
+        groups, og = d.pick(((10, 1), (1, 10), (12, 12), (2, 2)))
+        c, m = max(groups, og), groups * d.int(1, 2)
+    s = tuple(max(1, di[i] * (k[i] - 1) + 1 - p[i] - p[r + i]) + (d.int(0, 2) if r < 4 else 0) for i in range(r))
+    if how == "long":
+        at = d.int(0, r - 1)
+        n = c = 1
+        s = tuple(d.pick((17, 130, 300, 2100)) if i == at else 2 for i in range(r))
+        k, di = ones, ones
+    elif how == "empty":
+        what = d.int(0, 4)
+        if what == 0:
+            n = 0
+        elif what == 1:
+            m, groups = 0, d.pick((1, 2))
+            c *= groups
+        elif what == 2:
+            c, og, groups = 0, d.pick((1, 2)), d.pick((1, m))
+        elif what == 3:  # an axis of padding alone
+            at = d.int(0, r - 1)
+            s = tuple(0 if i == at else v for i, v in enumerate(s))
+            need = di[at] * (k[at] - 1) + 1
+            p = tuple(need if i == at else v for i, v in enumerate(p))
+        else:  # filters, groups or offsets without end, none of which there is
+            n = c = m = 0
+            end = d.int(0, 2)
+            groups, og = (_END if end == 0 else 1), (_END if end == 1 else 1)
+            if end == 2:
+                k, di, st = (_END, *ones[1:]), ones, ones
+                s, p = ones, (_END - 1, *(0 for _ in p[1:]))
+            elif og > 1:
+                k = di = ones
+                s, p = ones, (0,) * len(p)
+    if how == "alike":  # filters, offsets and mask of one shape
+        r = d.pick((1, 1, 2))
+        k = tuple(d.int(1, 2) for _ in range(r))
+        n = m = d.int(1, 2)
+        c = prod(k) * (r if d.bool() else 1)
+        s = tuple(2 * e - 1 for e in k)
+        v = _deformed(d, n, c, m, s, k, ((1,) * r, (1,) * r, (0,) * (2 * r)), 1, 1)
+        if d.int(0, 3):
+            v["mask"] = T((n, prod(k), *k))
+        return {name: T(x.shape, "unit") if name in ("w", "offset", "mask") else x for name, x in v.items()}
+    return _deformed(d, n, c, m, s, k, (di, st, p), groups, og)
+
+
 def _grown(d: Draw, name: str) -> dict | None:
     """One channel or one place more of a tensor, where it is given."""
     v = _draw_deform(d)
@@ -522,6 +616,13 @@ def _grown(d: Draw, name: str) -> dict | None:
     shape = list(v[name].shape)
     shape[d.int(1, 3)] += 1
     return {**v, name: T(shape)}
+
+
+@deform_conv.breaks("offset-groups-divide")
+def _odd_offset_groups(d: Draw) -> dict:
+    """Three channels in two groups of offsets."""
+    ones = (1, 1)
+    return _deformed(d, d.int(1, 2), 3, d.int(1, 2), (d.int(1, 3), 2), ones, (ones, ones, (0,) * 4), 1, 2)
 
 
 @deform_conv.breaks("offset-fits")

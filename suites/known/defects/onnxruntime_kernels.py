@@ -201,3 +201,16 @@ def ort_pairs_of_channels(g: Given) -> Outputs:
 def ort_cast_through_f32(g: Given) -> Outputs:
     """What becomes of the numbers after they have been rounded to f32."""
     return g.reevaluate({}, {"input": g["input"].astype(np.float32)})
+
+
+def ort_far_windows(g: Given) -> Outputs:
+    """DeformConv: the place of a tap, less the padding, and that of its window are rounded to f32 one by one."""
+    kernel, (images, _, *out) = g["W"].shape[2:], g["offset"].shape
+    strides, dilations, pads = g.attr("strides") or [1, 1], g.attr("dilations") or [1, 1], g.attr("pads") or [0] * 4
+    moved = g["offset"].astype(np.float64).reshape(images, -1, *kernel, 2, *out)
+    for a in range(2):
+        tap = np.arange(kernel[a]) * dilations[a] - pads[a]
+        window = np.arange(out[a]) * strides[a]
+        place = np.add.outer(tap.astype(np.float32), window.astype(np.float32)) - np.add.outer(tap, window)
+        moved[:, :, :, :, a] += place[:, None, :, None] if a == 0 else place[None, :, None, :]
+    return g.reevaluate(inputs={"offset": moved.reshape(g["offset"].shape)})
