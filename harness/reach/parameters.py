@@ -162,7 +162,10 @@ def relations(f: Facts) -> list[str]:
 
 
 def _beside(f: Facts, p: Parameter) -> bool:
-    """Has the operand that a parameter speaks of, else the first one, extents?  A scalar has none."""
+    """Has the operand that a parameter speaks of, else the first one, extents?  A scalar has none.  A list of axes
+    stands beside ranks."""
+    if p.name.endswith("_axes"):
+        return False
     o = next((o for o in f.operands if o.name == p.of), f.operands[0] if f.operands else None)
     return o is not None and o.high > 0
 

@@ -61,8 +61,6 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "DFT": ("data:input",),
     "Det": ("data:X",),
     **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
-    # corners in their order
-    "RoiAlign": ("data:X", "data:rois"),
     # "If Slope is of size 1, the value is shared", else one a channel
     "PRelu": ("shapes",),
     # a row of which nothing is finite has no largest score

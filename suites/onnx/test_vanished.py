@@ -75,7 +75,10 @@ def fully_connected(c: Call) -> Any:
     x, w, b = (c.inputs[k].astype(float) for k in ("X", "W", "b"))
     m = math.prod(x.shape[: c.attr("axis")])
     units = math.prod(w.shape[: c.attr("axis_w")])
-    xs, ws = x.ravel().reshape(m, -1), w.ravel().reshape(units, -1)
+    xs, ws = (
+        x.ravel().reshape(m, math.prod(x.shape[c.attr("axis") :])),
+        w.ravel().reshape(units, math.prod(w.shape[c.attr("axis_w") :])),
+    )
     out = [math.fsum([float(b[j]), *(p * q for p, q in zip(xs[i], ws[j]))]) for i in range(m) for j in range(units)]
     return out, (m, units)
 
@@ -98,16 +101,18 @@ def given_fill(c: Call) -> Any:
 
 def gru_unit(c: Call) -> Any:
     h, g = c.inputs["hidden_prev"].astype(float), c.inputs["gates"].astype(float)
-    _, batch, size = h.shape
+    *_, batch, size = h.shape
     out = []
-    for n in range(batch):
+    for f, n in np.ndindex(math.prod(h.shape[:-2]), batch):
         for i in range(size):
-            before = float(h[0, n, i])
-            if float(c.inputs["t"][0]) >= float(c.inputs["seq_lengths"][n]):
+            before = float(h.reshape(-1, batch, size)[f, n, i])
+            if float(c.inputs["t"].ravel()[0]) >= float(c.inputs["seq_lengths"][n]):
                 out.append(0.0 if c.attr("drop_states", 0) else before)
                 continue
-            update = 1.0 / (1.0 + math.exp(-float(g[0, n, size + i])))
-            out.append(update * before + (1.0 - update) * math.tanh(float(g[0, n, 2 * size + i])))
+            update = 1.0 / (1.0 + math.exp(-float(g.reshape(-1, batch, 3 * size)[f, n, size + i])))
+            out.append(
+                update * before + (1.0 - update) * math.tanh(float(g.reshape(-1, batch, 3 * size)[f, n, 2 * size + i]))
+            )
     return out, h.shape
 
 
@@ -122,7 +127,10 @@ def stacked_layers(c: Call) -> Any:
     def take(rows: int, columns: int) -> list[list[float]]:
         return [[next(v) for _ in range(columns)] for _ in range(rows)]
 
-    matrices = [[(take(g * h, n), take(g * h, h)) for _ in range(ways)] for n in sizes]
+    identity = [[float(i % h == j) for j in range(h)] for i in range(g * h)]
+    skips = c.attr("skip_input_transform", 0)
+    given = [None if skips and k == 0 else n for k, n in enumerate(sizes)]
+    matrices = [[(identity if n is None else take(g * h, n), take(g * h, h)) for _ in range(ways)] for n in given]
     biases = [[(take(1, g * h)[0], take(1, g * h)[0]) for _ in range(ways)] for _ in sizes]
     h0, c0 = c.inputs.get("initial_h"), c.inputs.get("initial_c")
     steps = [[row.tolist() for row in step] for step in x]

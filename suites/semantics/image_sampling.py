@@ -5,6 +5,7 @@ All positions of an image are sampled together: [c, *s] at arrays [p] of pixel p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any as Object
@@ -39,6 +40,7 @@ from suites.semantics.window import geometry
 Array = np.ndarray
 MODES = ("linear", "nearest", "cubic")
 BORDERS = ("zeros", "border", "reflection")
+_END = 2**31 - 1
 FAR = 2.0**40  # pixels; what lies further out is outside whatever its number
 
 
@@ -271,6 +273,8 @@ def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
     """A sample more than one pixel outside counts as 0, so that a rounded position decides next to that."""
     how = [params[n] for n in ("height", "width", "ratio", "scale", "half")]
     x, rois = inputs["x"], inputs["rois"]
+    if not len(rois) * x.shape[1]:
+        return None
     open_ = np.zeros((len(rois), 1, params["height"], params["width"]), bool)
     for k, roi in enumerate(rois):
         rows, columns = (
@@ -287,6 +291,23 @@ def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
     return underspecified(why, open_, *either, within=within)
 
 
+def _roi_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """Samples at the edge; bins with a sample next to what is not finite, or whose sum may leave the type."""
+    x, wide = inputs["x"], inputs["x"].astype(np.float64)
+    if not (params["height"] and params["width"]):
+        return None
+    how = {n: params[n] for n in ("height", "width", "ratio", "scale", "half")}
+    counts = [math.prod(at.shape[1] for at in _positions(roi, *how.values())) for roi in inputs["rois"]]
+    lost = ~(np.abs(wide) * max(counts, default=1) * 4 < float_max(of(x)))
+    if not lost.any():
+        return _roi_edge(inputs, params)
+    reached = np.pad(lost, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    reached = np.lib.stride_tricks.sliding_window_view(reached, (3, 3), axis=(2, 3)).any((4, 5))
+    at = _aligned(reached, inputs["rois"], inputs["batch"], mode="avg", **how) > 0
+    rest = _roi_edge({**inputs, "x": np.where(lost, 0, x).astype(x.dtype)}, params)
+    return gathered(underspecified("inf, NaN or a sum beyond the type next to a sample: weights of 0", at), rest)
+
+
 def _edge(roi: Array, extent: int) -> float:
     """How near the edge a sample of a region may be rounded to its other side."""
     return 64 * 2.0**-24 * max(extent, float(np.abs(roi).max(initial=0.0)), 1.0)
@@ -296,7 +317,7 @@ def _edge(roi: Array, extent: int) -> float:
     error=composed(_roi_bound),
     source="ONNX RoiAlign-10, -16, -22; Mask R-CNN",
     data={"x": ("unit", "small", "uniform:-4:4", "wide")},
-    ambiguous=_roi_edge,
+    ambiguous=_roi_open,
 )
 def roi_align(
     x: Float[Array, "n c h w"],
@@ -338,6 +359,8 @@ def _aligned(
     """slack: of y and x, 1 where a sample next to the edge counts, -1 where it does not, 0: as its position says."""
     v, r = x.astype(np.float64), rois.astype(np.float64)
     out = np.zeros((rois.shape[0], x.shape[1], height, width))
+    if not out.size:
+        return out
     for k in range(rois.shape[0]):
         ys, xs = _positions(r[k], height, width, ratio, scale, half)
         if not (ys.size and xs.size):
@@ -367,7 +390,10 @@ def _corners(image: Array, y: Array, x: Array, far: Sequence[float] = (0.0, 0.0)
 
 @roi_align.draw
 def _draw_roi(d: Draw) -> dict:
+    """One in eight has many regions, none, or such as lie at 0, far away or the other way round."""
     n, h, w, r = d.extent(1, 2), d.extent(3, 8), d.extent(3, 8), d.extent(1, 4)
+    if d.chance(8) and not d.breaking:
+        return _draw_far_roi(d, n, h, w)
     values: list[float] = []
     for _ in range(r):
         x1, y1 = d.int(0, 4 * (w - 2)) / 4 + 0.0625, d.int(0, 4 * (h - 2)) / 4 + 0.0625
@@ -380,6 +406,42 @@ def _draw_roi(d: Draw) -> dict:
         "width": d.int(1, 3),
         "ratio": d.int(0, 3),
         "scale": d.pick((1.0, 0.5, 1.0)),
+        "mode": d.pick(("avg", "max")),
+        "half": d.fixed.get("half", d.bool()),
+    }
+
+
+_PLACES = (0.0, -0.0, 0.5, 1.5, 1e-40, -1.0, 1.0, 2.0**25, -(2.0**25), 3.0, 40.0)
+
+
+def _draw_far_roi(d: Draw, n: int, h: int, w: int) -> dict:
+    how, c = d.int(0, 4), d.int(1, 2)
+    height, width, ratio = d.int(1, 3), d.int(1, 3), d.int(1, 3)
+    r, batch = d.int(1, 4), None
+    values: list[float] = []
+    if how == 0:  # no region, and what nothing is counted by
+        r, ends = 0, d.int(0, 3)
+        height, width, ratio = (_END if k == ends else v for k, v in enumerate((height, width, ratio)))
+        n, h, w = (0 if d.chance(4) else v for v in (n, h, w))
+    elif how == 1:
+        r, c = d.pick((17, 130, 513)), 1
+        values = [float(k % 7 + d.int(0, 1)) for k in range(4 * r)]
+    elif how == 2:  # images of no channel, more than an f32 counts
+        n, c = 2**24 + 2, 0
+        values, batch = [0.0, 0.0, 2.0, 2.0] * r, [2**24 + d.int(0, 1) for _ in range(r)]
+    else:
+        h = 1 if d.chance(4) else h
+        top = float_max(d.types["T1"])
+        places = [v for v in (*_PLACES, top, -top) if abs(v) <= top]
+        values = [d.pick(places) for _ in range(4 * r)]
+    return {
+        "x": T((n, c, h, w)),
+        "rois": T((r, 4), values=values),
+        "batch": T((r,), f"ints:0:{max(n, 1) - 1}", values=batch),
+        "height": height,
+        "width": width,
+        "ratio": ratio,
+        "scale": d.pick((1.0, 0.5)),
         "mode": d.pick(("avg", "max")),
         "half": d.fixed.get("half", d.bool()),
     }
@@ -477,7 +539,7 @@ def deform_conv(
     grid = np.meshgrid(*(np.arange(o) * step - lead for o, step, lead in zip(out_size, st, p)), indexing="ij")
     taps = np.meshgrid(*(np.arange(n) * step for n, step in zip(kernel, di)), indexing="ij")
     base = [u.reshape(*u.shape, *(1,) * r) + w for u, w in zip(taps, grid)]  # [*kernel, *out]
-    flat = wide.reshape(filters, per_group, -1)
+    flat = wide.reshape(filters, per_group, prod(kernel))
     for n in range(x.shape[0]) if out.size and x.size else ():
         for k in range(offset_groups):
             at = [(base[i] + np.moveaxis(off[n, k], r, 0)[i]).reshape(-1) for i in range(r)]
@@ -536,7 +598,6 @@ def _deformed(
 
 
 _DEFORMED = ("axes", "axes", "axes", "padded", "far", "empty", "long", "many", "groups", "alike")
-_END = 2**31 - 1
 
 
 def _draw_deform_edge(d: Draw) -> dict:

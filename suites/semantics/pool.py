@@ -399,6 +399,12 @@ def global_lp_pool(x: Float[Array, "n c *s"], *, p: Real = 2.0) -> Array:
 
 def _draw_rois(d: Draw) -> dict[str, Object]:
     n, c, h, w = d.extent(1, 3), d.extent(1, 4), d.extent(2, 9), d.extent(2, 9)
+    if d.chance(24) and not d.breaking:  # no region, or many of them
+        many = d.pick((0, 0, 17, 130, 410))
+        n, h, w = 0 if not many and d.bool() else n, h, 1 if d.bool() else w
+        one = [0.0, 0.0, 0.0, float(d.int(0, 1)), float(d.int(0, 1))]
+        sizes = (d.pick((2, 2**31 - 1)), 1) if not many else (1, 1)
+        return {"x": T((n, c, h, w)), "rois": T((many, 5), values=one * many), "scale": 1.0, "sizes": sizes}
     scale = param(d, "scale", lambda: d.pick((1.0, 1.0, 0.5, 0.25)))
     rows = []
     for _ in range(d.int(1, 4)):
@@ -425,6 +431,26 @@ def max_roi_pool(x: Float[Array, "n c h w"], rois: Float[Array, "r 5"], *, sizes
     An empty cell is 0.  Raises RuleError "two-sizes", "sizes-positive", "roi-batch-in-range".
     """
     return _of_regions(x, rois, sizes, scale, lambda cell: cell.max((1, 2)))
+
+
+def _one_region(image: float, sizes: tuple[int, ...]) -> dict[str, Object]:
+    return {"x": T((1, 1, 2, 2)), "rois": T((1, 5), values=[image, 0.0, 0.0, 1.0, 1.0]), "sizes": sizes}
+
+
+@max_roi_pool.breaks("two-sizes")
+def _other_sizes(d: Draw) -> dict[str, Object]:
+    return _one_region(0.0, d.pick(((2,), (1, 2, 2))))
+
+
+@max_roi_pool.breaks("sizes-positive")
+def _no_sizes(d: Draw) -> dict[str, Object]:
+    return _one_region(0.0, d.pick(((0, 2), (2, 0), (-1, 2))))
+
+
+@max_roi_pool.breaks("roi-batch-in-range")
+def _other_batch(d: Draw) -> dict[str, Object]:
+    """A region of an image that there is not."""
+    return _one_region(float(d.pick((1, 2, -1))), (d.int(1, 2), 1))
 
 
 def _nan_in_region(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:

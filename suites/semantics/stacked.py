@@ -30,19 +30,24 @@ class Part:
     bias_r: Array
 
 
-def count(cell: str, size: int, hidden: int, layers: int, directions: int) -> int:
+def count(cell: str, size: int, hidden: int, layers: int, directions: int, skips: bool = False) -> int:
     """Number of parameters."""
     g = len(CELLS[cell][1]) * hidden
-    inner = [size, *(hidden * directions for _ in range(layers - 1))]
+    inner = [0 if skips else size, *(hidden * directions for _ in range(layers - 1))]
     return sum(directions * g * (n + hidden + 2) for n in inner)
 
 
-def unpacked(v: Array, cell: str, size: int, hidden: int, layers: int, directions: int) -> list[list[Part]]:
+def unpacked(
+    v: Array, cell: str, size: int, hidden: int, layers: int, directions: int, skips: bool = False
+) -> list[list[Part]]:
     """Parts [layer][direction] of a vector with all matrices first, then all biases; of a part the input's come before
-    the state's.  Raises RuleError "weights-size", "cell-known"."""
+    the state's.  skips: the first layer's input goes to each gate as it is, without a matrix.  Raises RuleError
+    "weights-size", "cell-known", "skipped-size"."""
     if cell not in CELLS:
         raise RuleError("cell-known", f"{cell!r}, expected one of {' '.join(CELLS)}")
-    need = count(cell, size, hidden, layers, directions)
+    if skips and size != hidden:
+        raise RuleError("skipped-size", f"an input of {size} for {hidden} neurons, without a matrix between them")
+    need = count(cell, size, hidden, layers, directions, skips)
     if v.size != need:
         raise RuleError("weights-size", f"{v.size} parameters, expected {need}")
     name, gates, _ = CELLS[cell]
@@ -56,7 +61,12 @@ def unpacked(v: Array, cell: str, size: int, hidden: int, layers: int, direction
         return recurrent.ordered(v[at - n : at].reshape(shape), name, gates)
 
     inner = [size, *(hidden * directions for _ in range(layers - 1))]
-    matrices = [[(take(g, n), take(g, hidden)) for _ in range(directions)] for n in inner]
+    plain = np.tile(np.eye(hidden), (len(gates), 1))
+
+    def of_input(k: int, n: int) -> Array:
+        return plain if skips and k == 0 else take(g, n)
+
+    matrices = [[(of_input(k, n), take(g, hidden)) for _ in range(directions)] for k, n in enumerate(inner)]
     return [[Part(w, r, take(g), take(g)) for w, r in layer] for layer in matrices]
 
 
@@ -84,7 +94,7 @@ def run(x: Array, parts: list[list[Part]], cell: str, h0: Array | None, c0: Arra
             clip=None,
             reset_after=True,
         )
-        x = np.moveaxis(y, 1, 2).reshape(*x.shape[:2], -1)
+        x = np.moveaxis(y, 1, 2).reshape(*x.shape[:2], sum(p.r.shape[1] for p in layer))
         ends.append(last)
     return [x, *(np.concatenate(e) for e in zip(*ends))]
 
@@ -114,4 +124,5 @@ def bounds(
             last_h.append(h.error)
             last_c.append(np.zeros_like(h.error) if c is None else c.error)
         flow = [a[0].joined(*a[1:], axis=1) for a in zip(*ways)]
-    return [np.stack([f.error for f in flow]), np.stack(last_h), np.stack(last_c)]
+    width = sum(p.r.shape[1] for p in parts[-1])
+    return [np.stack([f.error for f in flow]) if t else np.zeros((0, batch, width)), np.stack(last_h), np.stack(last_c)]

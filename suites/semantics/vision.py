@@ -222,6 +222,8 @@ def max_unpool(
 @max_unpool.draw
 def _draw_unpool(d: Draw) -> dict:
     """A third with the shape of the output: what the windows cover, or up to 1 less or 2 more along each axis."""
+    if d.chance(8) and not d.breaking:
+        return _draw_far_unpool(d)
     n, c = d.int(1, 2), d.int(1, 2)
     s = tuple(d.int(1, 3) for _ in range(d.int(3, 6) if d.chance(8) else d.int(1, 2)))
     if d.chance(16):
@@ -253,6 +255,76 @@ def _draw_unpool(d: Draw) -> dict:
         "pads": pads,
         "shape": shape,
     }
+
+
+_END = 2**31 - 1
+
+
+def _draw_far_unpool(d: Draw) -> dict:
+    """Strides beyond the kernel, pads beyond both, either at the end of i32, no element along an axis."""
+    r = d.int(1, 2)
+    n, c, shape = 1, d.int(1, 2), None
+    s = tuple(d.int(1, 3) for _ in range(r))
+    st, k = tuple(d.pick((1, 2, 5, 12)) for _ in s), tuple(d.pick((1, 2, 4, 12)) for _ in s)
+    how = d.int(0, 4)
+    if how == 0:  # no element: what there would be counts for nothing
+        at = d.int(0, r + 1)
+        n, c, *rest = (0 if i == at else v for i, v in enumerate((n, c, *s)))
+        s = tuple(rest)
+        if at < 2 and d.bool():
+            k = (_END, *k[1:])
+        elif at < 2:
+            shape = (n, c, _END, *s[1:])
+    elif how == 1:
+        s, st = (1, *s[1:]), (_END, *st[1:])
+    elif how == 2:
+        k = (_END, *k[1:])
+    covered = [max(0, (v - 1) * t + m) for v, t, m in zip(s, st, k)]
+    k = tuple(max(m, 1 - (v - 1) * t) for v, t, m in zip(s, st, k))
+    pads = [0] * (2 * r)
+    for i, v in enumerate(covered):
+        room = v - s[i] - (d.int(0, 2) if v < _END else 0)
+        if room > 0 and (v >= _END - 1 or d.int(0, 3)) and (n and c):
+            pads[i + r * d.int(0, 1)] = _END if v - s[i] >= _END and d.bool() else room
+    full = [v - a - e for v, a, e in zip(covered, pads, pads[r:])]
+    if shape is None and how == 3 and r == 2 and s[0] > 1:  # one row less than there are of x, and more columns
+        shape, pads = (n, c, s[0] - 1, s[0] * s[1] + 1), [0] * 4
+        full = [min(a, e) for a, e in zip(covered, shape[2:])]
+        if prod(full) < prod(s):
+            shape, full = None, covered
+    values = [b * prod(full) + j for b in range(n * c) for j in range(prod(s))]
+    x = (n, c, *s)
+    index = T(x, values=values)
+    return {"x": T(x), "index": index, "kernel": k, "strides": st, "pads": tuple(pads), "shape": shape}
+
+
+@max_unpool.breaks("index-in-range")
+def _unpool_beyond(d: Draw) -> dict:
+    """An index behind the last element."""
+    n = d.int(1, 3)
+    values = [*range(n - 1), 2 * n + d.int(0, 1)]
+    return {"x": T((1, 1, n)), "index": T((1, 1, n), values=values), "kernel": (2,), "strides": (2,)}
+
+
+@max_unpool.breaks("output-not-negative")
+def _unpool_negative(d: Draw) -> dict:
+    """More padding than the windows cover; no element, so that no index is out of range."""
+    return {"x": T((1, 0, 1)), "index": T((1, 0, 1)), "kernel": (2,), "strides": (2,), "pads": (d.int(3, 5), 0)}
+
+
+@max_unpool.breaks("strides-positive")
+def _unpool_strides(d: Draw) -> dict:
+    return {**_one_place(d), "strides": (d.pick((0, -1)),)}
+
+
+@max_unpool.breaks("shape-holds")
+def _unpool_other_shape(d: Draw) -> dict:
+    """Another batch, or an axis more, than x has."""
+    return {**_one_place(d), "shape": d.pick(((2, 1, 2), (1, 1, 2, 1), (1, 2, 2)))}
+
+
+def _one_place(d: Draw) -> dict:
+    return {"x": T((1, 1, 1)), "index": T((1, 1, 1), values=[0]), "kernel": (2,), "strides": (2,), "pads": None}
 
 
 @max_unpool.breaks("one-per-axis")

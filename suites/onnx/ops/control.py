@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from harness.declare import (
     other_shape,
     underspecified,
 )
+from harness.generate.ends import MOST
+from harness.generate.ends import elements as at_ends
 from suites.onnx import op, schemas
 from suites.onnx.blocks import PLAIN, Block, Value, kind, literal, recipe_of, takes
 from suites.semantics import control
@@ -236,6 +239,35 @@ def _carry_optional(d: Draw, b: Block, t: Type) -> T:
     return T((), kind="optional", items=[held] if there else [], dtype=t.dtype)
 
 
+def _casts(g: Graph) -> bool:
+    """Is there a cast in a block, or in one inside it?"""
+    inner = (x for n in g.nodes for x in n.attrs.values() if isinstance(x, Graph))
+    return any(n.op == "Cast" for n in g.nodes) or any(map(_casts, inner))
+
+
+def _at_ends(d: Draw, given: list[T], body: Graph) -> list[T]:
+    """Now and then one of the values with elements at the ends of its type, where no cast could leave another's: sums
+    of integers wrap, and nothing says that they do, so that a body that adds takes floats alone."""
+    if d.breaking or not d.chance(4) or _casts(body):
+        return given
+    adds = not _only_moves(body)
+    may = [k for k, t in enumerate(given) if t.dtype is not None and t.kind == "tensor" and t.items is None]
+    may = [k for k in may if given[k].dtype.kind in ("f" if adds else "fiu") and 0 < math.prod(given[k].shape) <= MOST]
+    may = [k for k in may if given[k].dtype.bits > 8]
+    if not may:
+        return given
+    k = d.pick(may)
+    t = given[k]
+    values = at_ends(d, Arg(t.dtype, tuple(t.shape)))
+    return [T(t.shape, dtype=t.dtype, values=values) if j == k else x for j, x in enumerate(given)]
+
+
+def _only_moves(g: Graph) -> bool:
+    """Are there no sums in a block, nor in one inside it?"""
+    inner = (x for n in g.nodes for x in n.attrs.values() if isinstance(x, Graph))
+    return not any(n.op == "Add" for n in g.nodes) and all(map(_only_moves, inner))
+
+
 def _draw_loop(d: Draw) -> dict:
     """Trip count, condition or both; the body counts with a comparison where the opset has one for int64.  Values that
     are carried differ in type and shape, grow, are sequences, or there are none."""
@@ -296,7 +328,7 @@ def _draw_loop(d: Draw) -> dict:
         b.returns(b.node("OptionalHasElement", {"input": "p"}, "had"), "bool")
     out: dict[str, Any] = {"body": b.graph(), "@outs": len(b.outputs) - 1}
     if given:
-        out["v_initial"] = given
+        out["v_initial"] = _at_ends(d, given, out["body"])
     if limit is not None:
         out["M"] = T((), values=[limit])
     if start is not None:
@@ -386,6 +418,10 @@ def _scan8(c: Call) -> list[Any]:
     if lens is not None and ((lens < 0) | (lens > scans[0].shape[1])).any():
         raise RuleError("length-fits", f"lengths {lens.tolist()} of at most {scans[0].shape[1]}")
     rows = []
+    some = len(scans[0]) > 0
+    if not some:  # what one sequence would give tells types and extents
+        states, scans = ([np.zeros((1, *x.shape[1:]), x.dtype) for x in given] for given in (states, scans))
+        lens = None
     for b in range(len(scans[0])):
         rows.append(
             control.scan(
@@ -402,7 +438,8 @@ def _scan8(c: Call) -> list[Any]:
         )
     n = len(states)
     whole = [np.stack([r[k] for r in rows]) for k in range(n)]
-    return [*whole, *(_padded([r[k] for r in rows], scans[0].shape[1]) for k in range(n, len(rows[0])))]
+    out = [*whole, *(_padded([r[k] for r in rows], scans[0].shape[1]) for k in range(n, len(rows[0])))]
+    return out if some else [x[:0] for x in out]
 
 
 def _padded(rows: list[np.ndarray], length: int) -> np.ndarray:
@@ -462,16 +499,23 @@ def _scanned(v: Value, length: int, axis: int) -> T:
     return T((*v.shape[:axis], length, *v.shape[axis:]), recipe_of(v.dtype), v.dtype)
 
 
+def _many(d: Draw, m: int) -> int:
+    """How many inputs are scanned: now and then more than there are of anything else."""
+    return d.int(9, 12) if d.chance(32) and not d.breaking else m
+
+
 def _draw_scan9(d: Draw) -> dict:
     n, m, outs, length = d.int(0, 3), d.int(1, 3), d.int(0, 3), d.int(1, 4)
     if n + outs == 0:
         outs = 1
     if d.chance(8 if outs else 4):  # no turn at all
         length = 0
+    m = _many(d, m)
     states, elements = _values(d, n, m)
     axes = [d.int(0, len(v.shape)) for v in elements]
     args = [_given(v) for v in states] + [_scanned(v, length, a) for v, a in zip(elements, axes)]
     body, ranks = _scan_body(d, states, elements, args, outs)
+    args = _at_ends(d, args, body)
     out: dict[str, Any] = {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
     out_axes = [d.int(0, r) for r in ranks]
     signed = d.version.version >= 11  # since then axes may count from the end
@@ -492,12 +536,18 @@ def _draw_scan8(d: Draw) -> dict:
     n, m, outs, length, batch = d.int(0, 3), d.int(1, 3), d.int(0, 3), d.int(1, 4), d.int(1, 3)
     if n + outs == 0:
         outs = 1
+    if d.empty:
+        batch = 0
+    elif d.chance(32) and not d.breaking:
+        n, m, outs, length, batch = 0, 1, 1, 1, d.pick((17, 130, 300, 2049))
+    m = _many(d, m)
     states, elements = _values(d, n, m)
     args = [_given(v, batch) for v in states] + [_given(v, batch, length) for v in elements]
     out: dict[str, Any] = {}
     if d.chance(3):
         out["sequence_lens"] = T((batch,), values=[d.int(0, length) for _ in range(batch)])
     body, _ = _scan_body(d, states, elements, args, outs)
+    args = _at_ends(d, args, body)
     out |= {_SCAN_SLOT: args, "num_scan_inputs": m, "@outs": n + outs, "body": body}
     if d.bool():
         out["directions"] = [d.int(0, 1) for _ in range(m)]

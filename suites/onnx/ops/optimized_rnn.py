@@ -28,9 +28,10 @@ def _wide(v: Any) -> Any:
 def _parts(c: Call) -> tuple[Array, list[list[stacked.Part]], str, Any, Any]:
     cell, x = c.attr("cell_type"), c.inputs["input"].astype(np.float64)
     layers, ways = int(c.attr("num_layers")), int(c.attr("directions"))
-    if ways not in (1, 2):
-        raise RuleError("directions-known", f"{ways}, expected 1 or 2")
-    parts = stacked.unpacked(_wide(c.inputs["weights"]), cell, x.shape[2], int(c.attr("hidden_size")), layers, ways)
+    if ways not in (1, 2) or layers < 1:
+        raise RuleError("directions-known", f"{layers} layers in {ways} directions, expected 1 or 2 of these")
+    size, skips = int(c.attr("hidden_size")), bool(c.attr("skip_input_transform"))
+    parts = stacked.unpacked(_wide(c.inputs["weights"]), cell, x.shape[2], size, layers, ways, skips)
     return x, parts, cell, _wide(c.inputs.get("initial_h")), _wide(c.inputs.get("initial_c"))
 
 
@@ -54,9 +55,26 @@ def _layout(c: Call) -> str | None:
 
 
 def _draw(d: Draw) -> dict[str, Any]:
-    cell = d.pick(tuple(stacked.CELLS))
+    cell = d.pick((*stacked.CELLS, "lstm"))
     t, b, size, hidden, layers, ways = (d.int(1, n) for n in (4, 3, 4, 4, 3, 2))
-    n = stacked.count(cell, size, hidden, layers, ways)
+    skips = d.chance(4) and not d.breaking
+    if d.empty:
+        at = d.int(0, 3)
+        t, b, size, hidden = (0 if k == at else v for k, v in enumerate((t, b, size, hidden)))
+    elif d.chance(12) and not d.breaking:  # long ones
+        layers, ways = 1, d.int(1, 2)
+        which = d.int(0, 3)
+        if which == 0:
+            t, b, hidden = 1, d.pick((17, 130, 300, 600)), 4
+        elif which == 1:
+            t, b, size, hidden = 1, 1, 1, d.pick((17, 33))
+        elif which == 2:
+            t, b, size, hidden = d.pick((17, 130, 300)), 1, 1, 1
+        else:
+            t, b, size, hidden = 1, 1, d.pick((17, 130, 300, 600)), 1
+    if skips:
+        size = hidden
+    n = stacked.count(cell, size, hidden, layers, ways, skips)
     value = d.pick((0.5, -0.25, 0.125, -0.0625))
     out: dict[str, Any] = {
         "weights": T((n,), values=[value] * n) if d.bool() else T((n,), "uniform:-1:1"),
@@ -66,13 +84,13 @@ def _draw(d: Draw) -> dict[str, Any]:
         "@outs": d.int(1, 3 if cell == "lstm" else 2),
     }
     for name in ("initial_h", "initial_c") if cell == "lstm" else ("initial_h",):
-        if d.bool():
+        if d.int(0, 2):
             out[name] = T((layers * ways, b, hidden), "unit")
     for name, v in (("num_layers", layers), ("directions", ways)):
         if v != 1 or d.bool():
             out[name] = v
-    if d.chance(6):
-        out["skip_input_transform"] = 0
+    if skips or d.chance(6):
+        out["skip_input_transform"] = int(skips)
     return out
 
 
@@ -85,8 +103,10 @@ def _short(d: Draw) -> dict[str, Any]:
 op(
     "OptimizedRNN",
     Evaluation(_run, tuple(_bound(k) for k in range(3)), SOURCE),
-    Sampling(
-        _draw, why="skip_input_transform is drawn as 0: whether the biases of the input stay without it is not said"
+    Sampling(_draw),
+    Checks(
+        ambiguous=_layout,
+        breaks={"weights-size": _short},
+        stated={"weights": "n", "input": "t b i", "initial_h": "l b h", "initial_c": "l b h"},
     ),
-    Checks(ambiguous=_layout, breaks={"weights-size": _short}, only={"skip_input_transform": 0}),
 )

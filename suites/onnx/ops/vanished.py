@@ -94,7 +94,7 @@ op(
 def _matrix(a: Array, axis: int) -> Array:
     if not 0 <= axis <= a.ndim:
         raise RuleError("axis-in-range", f"axis {axis} of rank {a.ndim}")
-    return a.reshape(int(np.prod(a.shape[:axis], dtype=np.int64)), -1)
+    return a.reshape(*(int(np.prod(s, dtype=np.int64)) for s in (a.shape[:axis], a.shape[axis:])))
 
 
 def _operands(c: Call) -> tuple[Array, Array, Array]:
@@ -124,10 +124,27 @@ def _split(d: Draw, size: int) -> tuple[int, ...]:
 
 def _draw_fc(d: Draw) -> dict[str, Any]:
     m, k, units = d.int(1, 4), d.pick((1, 4, 6, 8)), d.int(1, 5)
+    if d.chance(12):
+        units = d.pick((17, 130, 300))
     rows, out_rows = _split(d, m), _split(d, units)
+    columns, out_columns = _split(d, k), _split(d, k)
+    if d.empty:
+        rows, out_rows = ((0, *x[1:]) if d.bool() else x for x in (rows, out_rows))
+        if d.bool():
+            columns, out_columns = d.pick((((0,), (0,)), ((2, 0), (0,)), ((0, 1), (2, 0))))
+    elif d.chance(8):  # one row, of no axis or of one
+        rows = ()
+        columns, out_columns = ((), (1,)) if d.bool() else (columns, out_columns)
+    elif d.chance(8):
+        out_rows = ()
+        columns, out_columns = ((1,), ()) if d.bool() else (columns, out_columns)
+    if d.chance(8):  # more axes
+        columns, out_columns = ((*x, *(1,) * d.int(0, 4)) for x in (columns, out_columns))
+        rows = (*rows, *(1,) * d.int(0, 2))
+    units = int(np.prod(out_rows, dtype=np.int64))
     out: dict[str, Any] = {
-        "X": T((*rows, *_split(d, k)), "unit"),
-        "W": T((*out_rows, *_split(d, k)), "unit"),
+        "X": T((*rows, *columns), "unit"),
+        "W": T((*out_rows, *out_columns), "unit"),
         "b": T((units,), "unit"),
     }
     for name, part in (("axis", rows), ("axis_w", out_rows)):
@@ -136,7 +153,12 @@ def _draw_fc(d: Draw) -> dict[str, Any]:
     return out
 
 
-op("FC", Evaluation(_fc, bounded(_fc_bound, "gamma(K + 2) (|x| |w| + |b|) + ulp"), SOURCE), Sampling(_draw_fc))
+op(
+    "FC",
+    Evaluation(_fc, bounded(_fc_bound, "gamma(K + 2) (|x| |w| + |b|) + ulp"), SOURCE),
+    Sampling(_draw_fc),
+    Checks(stated={"b": "n"}),
+)
 
 
 # -- constants
@@ -241,15 +263,27 @@ def _unit_bound(ctx: Context) -> Array:
 
 def _draw_unit(d: Draw) -> dict[str, Any]:
     batch, size = d.int(1, 3), d.int(1, 4)
+    front = (1,) * d.int(0, 6) if d.chance(6) else (1,)
+    if d.empty:
+        at = d.int(0, 2)
+        batch, size = (0 if k == at else v for k, v in enumerate((batch, size)))
+        front = (0,) if at == 2 else front
+    elif d.chance(24):
+        batch = d.pick((17, 130, 600))
     out: dict[str, Any] = {
-        "hidden_prev": T((1, batch, size), "unit"),
-        "gates": T((1, batch, 3 * size), "uniform:-4:4"),
+        "hidden_prev": T((*front, batch, size), "unit"),
+        "gates": T((*front, batch, 3 * size), "unit" if d.chance(3) else "uniform:-4:4"),
         "seq_lengths": T((batch,), values=[d.int(0, 4) for _ in range(batch)]),
-        "t": T((1,), values=[d.int(0, 3)]),
+        "t": T((1,) * (d.int(0, 8) if d.chance(6) else 1), values=[d.int(0, 3)]),
     }
     if d.bool():
         out["drop_states"] = d.int(0, 1)
     return out
 
 
-op("GRUUnit", Evaluation(_unit, bounded(_unit_bound, "16 u (|h| + 1) + ulp"), SOURCE), Sampling(_draw_unit))
+op(
+    "GRUUnit",
+    Evaluation(_unit, bounded(_unit_bound, "16 u (|h| + 1) + ulp"), SOURCE),
+    Sampling(_draw_unit),
+    Checks(stated={"hidden_prev": "*l n d", "gates": "*l n g", "seq_lengths": "n"}),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.declare import Fn, Map, Spelling
+from harness.declare import Checks, Fn, Map, Spelling
 from suites.onnx import op
 from suites.onnx.ops.conv import Weight, filters
 from suites.semantics import image_sampling as at
@@ -27,8 +27,9 @@ _ROI: dict[str, Any] = {
     "ratio": "sampling_ratio",
     "scale": "spatial_scale",
 }
-op("RoiAlign", at.roi_align, Spelling(fixed={"half": False}, **_ROI), until=15)
-op("RoiAlign", at.roi_align, since=16, half=_HALF, **_ROI)
+_FINITE = Checks(breaks={"rois-finite": None})  # coordinates are numbers; no text says what is refused
+op("RoiAlign", at.roi_align, Spelling(fixed={"half": False}, **_ROI), _FINITE, until=15)
+op("RoiAlign", at.roi_align, _FINITE, since=16, half=_HALF, **_ROI)
 op("Col2Im", s.col2im, x="input", image="image_shape", block="block_shape")
 op("MaxUnpool", s.max_unpool, x="X", index="I", kernel="kernel_shape", shape="output_shape")
 op(
