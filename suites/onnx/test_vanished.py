@@ -136,7 +136,7 @@ def stacked_layers(c: Call) -> Any:
     steps = [[row.tolist() for row in step] for step in x]
     for k in range(len(sizes)):
         out = [[[0.0] * (h * ways) for _ in step] for step in steps]
-        for w, n in itertools.product(range(ways), range(len(steps[0]))):
+        for w, n in itertools.product(range(ways), range(x.shape[1])):
             state = [0.0] * h if h0 is None else [float(s) for s in h0[k * ways + w, n]]
             memory = [0.0] * h if c0 is None else [float(s) for s in c0[k * ways + w, n]]
             for t in reversed(range(len(steps))) if w else range(len(steps)):
