@@ -46,8 +46,6 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "Optional": ("input", "type"),
     # "a permutation": no text counts axes of it from the back
     "Transpose": ("perm",),
-    # both optional, and one of them tells the length
-    "STFT": ("window", "frame_length", "data:signal"),
     # "must be positive" (type and shape inference of the onnx package)
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), ("size",)),
     "Multinomial": ("sample_size", "data:*"),
@@ -57,10 +55,6 @@ KEEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"), ("shapes",)),
     # the number of features of a row is that of the coefficients; a class of scores that are no numbers
     **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), ("shapes", "data:*")),
-    # algorithms that the text leaves free, of terms so far apart that one of them takes the digits of the others
-    "DFT": ("data:input",),
-    "Det": ("data:X",),
-    **dict.fromkeys(("GroupNormalization", "LayerNormalization"), ("data:X",)),
     # "If Slope is of size 1, the value is shared", else one a channel
     "PRelu": ("shapes",),
     # a row of which nothing is finite has no largest score

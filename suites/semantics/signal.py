@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any as Object
 
 import numpy as np
@@ -105,8 +106,11 @@ def dft(
         raise RuleError("half-is-complex", "a one-sided spectrum is complex")
     if length is not None and length < 1:
         raise RuleError("length-positive", f"length {length}")
-    z = _complex(x)
     n = length if length is not None else 2 * (x.shape[a] - 1) if onesided and inverse else x.shape[a]
+    if not prod([*x.shape[:a], *x.shape[a + 1 :]]):  # whatever the length, there is nothing
+        bins = n // 2 + 1 if onesided and not inverse else n
+        return np.zeros((*x.shape[:a], bins, *x.shape[a + 1 : -1], 1 if onesided and inverse else 2))
+    z = _complex(x)
     if onesided and inverse:
         return np.fft.ifft(_half(z, n, a), axis=a).real[..., None]
     y = (np.fft.ifft if inverse else np.fft.fft)(z, n, axis=a)
@@ -116,7 +120,7 @@ def dft(
 def draw_signal(d: Draw, axis_first: int = 0) -> dict:
     """Shapes, axis and length of a transform."""
     onesided, inverse = d.bool(), d.bool()
-    sizes = d.shape(2, 4, lo=1)
+    sizes = d.shape(1 if not axis_first and d.chance(8) else 2, 4, lo=1)
     k = 2 if onesided and inverse else 1 if onesided else d.int(1, 2)
     r = len(sizes) + 1
     axis = d.int(axis_first, r - 2)
@@ -127,6 +131,9 @@ def draw_signal(d: Draw, axis_first: int = 0) -> dict:
     length = d.pick((None, n, d.int(1, n), n + d.int(1, 3)))
     if onesided and inverse and length is not None:
         length = max(2, min(length, 2 * n - 1))
+    if d.empty and len(sizes) > 1 and not d.breaking:  # no signal, of whatever length
+        sizes = tuple(m if i == axis else 0 for i, m in enumerate(sizes))
+        length = 2**31 - 1 if not inverse and d.bool() else length
     return {
         "x": T((*sizes, k)),
         "axis": axis - r if d.bool() else axis,
@@ -137,6 +144,30 @@ def draw_signal(d: Draw, axis_first: int = 0) -> dict:
 
 
 dft.draw(draw_signal)
+
+
+@dft.breaks("onesided-is-real")
+def _half_of_complex(d: Draw) -> dict:
+    return {"x": T((d.int(1, 2), d.int(2, 5), 2)), "axis": 1, "length": None, "inverse": False, "onesided": True}
+
+
+@dft.breaks("axis-is-signal")
+def _axis_of_parts(d: Draw) -> dict:
+    """The axis of real and imaginary parts, or one that there is not."""
+    x = T((d.int(1, 2), d.int(2, 5), 1))
+    return {"x": x, "axis": d.pick((2, 3, -4)), "length": None, "inverse": False, "onesided": False}
+
+
+@dft.breaks("length-positive")
+def _no_length(d: Draw) -> dict:
+    x = T((d.int(1, 2), d.int(2, 5), 1))
+    return {"x": x, "axis": 1, "length": d.pick((0, -1)), "inverse": False, "onesided": False}
+
+
+@dft.breaks("real-or-complex")
+def _parts_beyond(d: Draw) -> dict:
+    x = T((d.int(1, 2), d.int(2, 5), d.int(3, 4)))
+    return {"x": x, "axis": 1, "length": None, "inverse": False, "onesided": False}
 
 
 @dft.breaks("half-is-complex")
@@ -202,29 +233,68 @@ def stft(
         raise RuleError("frame-fits", f"frames of {n} in a signal of {x.shape[1]}")
     if onesided and x.shape[2] == 2:
         raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
+    frames, bins = (x.shape[1] - n) // step + 1, n // 2 + 1 if onesided else n
+    if not x.shape[0]:
+        return np.zeros((0, frames, bins, 2))
     z = _complex(x)
     w = np.ones(n) if window is None else window.astype(np.float64)
-    rows = [np.fft.fft(z[:, t * step : t * step + n] * w, axis=-1) for t in range((x.shape[1] - n) // step + 1)]
+    rows = [np.fft.fft(z[:, t * step : t * step + n] * w, axis=-1) for t in range(frames)]
     y = np.stack(rows, 1)
     return _pair(y[..., : n // 2 + 1] if onesided else y)
 
 
 @stft.draw
 def _draw_stft(d: Draw) -> dict:
-    n = d.int(2, 12)
+    n = d.int(1, 12)
+    if d.chance(16):
+        n = d.pick((17, 130, 300))
     signal = n + d.int(0, 12)
+    batch = 0 if d.empty else d.int(1, 3)
+    if not batch and d.bool():
+        n = signal = 2**31 - 1
     onesided = d.bool()
     out: dict[str, Object] = {
-        "x": T((d.int(1, 3), signal, 1 if onesided else d.int(1, 2))),
+        "x": T((batch, signal, 1 if onesided else d.int(1, 2))),
         "step": d.int(1, 5),
         "onesided": onesided,
     }
+    if n > 1 << 20:
+        return {**out, "length": n}
+    if n == signal and d.bool():  # a frame of the whole signal
+        return out
     how = d.int(0, 2)
     if how != 1:
         out["window"] = T((n,), "unit")
     if how != 0:
         out["length"] = n
     return out
+
+
+@stft.breaks("window-length")
+def _other_window(d: Draw) -> dict:
+    n = d.int(2, 4)
+    return {"x": T((1, 8, 1)), "step": 1, "window": T((n,), "unit"), "length": n + d.int(1, 2), "onesided": True}
+
+
+@stft.breaks("step-positive")
+def _no_step(d: Draw) -> dict:
+    return {"x": T((1, 8, 1)), "step": d.pick((0, -1)), "length": d.int(2, 4), "onesided": True}
+
+
+@stft.breaks("frame-fits")
+def _long_frame(d: Draw) -> dict:
+    n = d.int(2, 4)
+    return {"x": T((1, n, 1)), "step": 1, "length": n + d.int(1, 3), "onesided": True}
+
+
+@stft.breaks("onesided-is-real")
+def _complex_half(d: Draw) -> dict:
+    return {"x": T((1, d.int(4, 8), 2)), "step": 1, "length": d.int(2, 4), "onesided": True}
+
+
+@stft.breaks("real-or-complex")
+def _three_parts(d: Draw) -> dict:
+    return {"x": T((1, d.int(4, 8), 3)), "step": 1, "length": d.int(2, 4), "onesided": False}
 
 
 _WINDOWS = {"hann": (0.5, -0.5, 0.0), "hamming": (25 / 46, -21 / 46, 0.0), "blackman": (0.42, -0.5, 0.08)}

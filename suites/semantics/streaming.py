@@ -233,6 +233,8 @@ def _recur(i: Mapping[str, Object], p: Mapping[str, Object], sign: float = 1.0) 
         if i[name] is not None and i[name].shape not in wants:
             raise RuleError(f"{name}-fits", f"{list(i[name].shape)}, expected {' or '.join(map(str, wants))}")
     scale = p["scale"] or 1 / np.sqrt(dk)
+    if not b:
+        return np.zeros((b, t, hq * dv)), np.zeros((b, hk, dk, dv))
     state = np.zeros((b, hk, dk, dv)) if i["past"] is None else i["past"].astype(np.float64)
     g = None if i["decay"] is None else i["decay"].astype(np.float64).reshape(b, t, hk, -1)
     beta = None if i["beta"] is None else i["beta"].astype(np.float64)
@@ -286,7 +288,7 @@ def _recurrence_mixed(inputs: dict[str, Object]) -> str | None:
 @semantics(
     error=(_linear_bound(0), _linear_bound(1)),
     source="ONNX LinearAttention-27",
-    data={"decay": ("uniform:-2:0",), "beta": ("prob",), "k": ("unit",), "q": ("unit",), "v": ("unit",)},
+    data={"decay": ("uniform:-2:0",), "beta": ("prob", "prob", "unit"), "k": ("unit",), "q": ("unit",), "v": ("unit",)},
     ambiguous=lambda i, p: _recurrence_mixed(i),
 )
 def linear_attention(
@@ -315,6 +317,18 @@ def linear_attention(
 def _draw_linear(d: Draw) -> dict:
     b, t, hk, group, dk, dv = d.extent(1, 2), d.extent(1, 4), d.int(1, 2), d.int(1, 2), d.extent(1, 4), d.extent(1, 4)
     rule = d.pick(RULES)
+    if d.empty:
+        at = d.int(0, 4)
+        b, t, dk, dv = (0 if k == at else v for k, v in enumerate((b, t, dk, dv)))
+        if at == 4:
+            b, dk, dv = 0, 1, 1
+            hk, group = (2**31 - 1, 1) if d.bool() else (1, 2**31 - 1)
+    elif d.chance(8) and not d.breaking:
+        how = d.int(0, 4)
+        b, t, hk, group = (d.pick((17, 300)) if how == 0 else b), (d.pick((17, 130)) if how == 1 else t), hk, group
+        hk = 12 if how == 2 else hk
+        group = 12 if how == 3 else group
+        dk, dv = (d.pick(((17, 2), (130, 2), (300, 1), (2, 300), (64, 40)))) if how == 4 else (dk, dv)
     out: dict[str, Object] = {
         "q": T((b, t, hk * group * dk)),
         "k": T((b, t, hk * dk)),
@@ -322,14 +336,16 @@ def _draw_linear(d: Draw) -> dict:
         "q_heads": hk * group,
         "kv_heads": hk,
         "rule": rule,
-        "scale": d.pick((0.0, 0.5, 1.0)),
+        "scale": d.pick((0.0, 0.5, 1.0)) if dk else 0.5,
     }
     if d.bool():
         out["past"] = T((b, hk, dk, dv), "unit")
     if "gated" in rule:
-        out["decay"] = T((b, t, hk * dk if d.bool() else hk))
+        out["decay"] = T((b, t, hk * dk if d.bool() else hk), "special" if d.chance(24) else None)
     if "delta" in rule:
-        out["beta"] = T((b, t, hk if d.bool() else 1))
+        out["beta"] = T((b, t, hk if d.bool() else 1), "special" if d.chance(16) else None)
+        if hk * group * dk == out["beta"].shape[2] and d.bool():  # rates that the query may be, too
+            out["beta"], out["q"] = T(out["beta"].shape, "unit"), T(out["beta"].shape, "unit")
     return out
 
 
@@ -362,6 +378,30 @@ def _other_decay(d: Draw) -> dict | None:
 @linear_attention.breaks("beta-fits")
 def _other_beta(d: Draw) -> dict | None:
     return _fat(d, "beta")
+
+
+@linear_attention.breaks("heads-divide")
+def _half_heads(d: Draw) -> dict:
+    """Three columns in two heads, of the query or of the values."""
+    b, t = d.extent(1, 2), d.extent(1, 4)
+    q, v = d.pick(((3, 4), (4, 3)))
+    return {"q": T((b, t, q)), "k": T((b, t, 4)), "v": T((b, t, v)), "q_heads": 2, "kv_heads": 2, "rule": "linear"}
+
+
+@linear_attention.breaks("heads-agree")
+def _other_keys(d: Draw) -> dict:
+    """Keys that are longer than the query, or values of another length of sequence."""
+    b, t = d.extent(1, 2), d.extent(1, 4)
+    k, v = d.pick((((b, t, 6), (b, t, 4)), ((b, t, 4), (b, t + 1, 4))))
+    return {"q": T((b, t, 4)), "k": T(k), "v": T(v), "q_heads": 2, "kv_heads": 2, "rule": "linear"}
+
+
+@linear_attention.breaks("past-fits")
+def _other_past(d: Draw) -> dict:
+    """A state of another batch, or of longer keys."""
+    out = {**_draw_linear(d), "q": T((2, 1, 2)), "k": T((2, 1, 2)), "v": T((2, 1, 2)), "q_heads": 1, "kv_heads": 1}
+    past = T(d.pick(((1, 1, 2, 2), (2, 1, 3, 2), (2, 1, 2, 3))), "unit")
+    return {**{n: x for n, x in out.items() if n not in ("decay", "beta")}, "past": past, "rule": "linear"}
 
 
 @linear_attention.breaks("heads-multiply")

@@ -137,11 +137,27 @@ op("Clip", s.clip, Checks(ambiguous=_open_end), since=13, x="input", lo="min", h
 
 def _slopes(d: Draw) -> dict:
     """Versions 1 and 6: one slope for all, or one a channel."""
-    shape = (d.dim(), d.dim(1), *d.shape(0, 3))
-    return {"X": T(shape), "slope": T((shape[1] if d.bool() else 1,))}
+    shape: tuple[int, ...] = (d.dim(), d.dim(), *d.shape(0, d.max_rank - 2 if d.chance(8) else 3))
+    if d.chance(16) and not d.breaking:
+        shape = (1, d.pick((17, 130, 300, 2049)))
+    n = shape[1] if d.bool() else 1
+    return {"X": T(shape), "slope": T((n,))}
 
 
-op("PRelu", s.prelu_channels, Sampling(_slopes), until=6, x="X", alpha="slope")
+def _slopes_apart(d: Draw) -> dict:
+    c = d.int(2, 4)
+    return {"X": T((1, c, 2)), "slope": T((c + d.int(1, 2),))}
+
+
+op(
+    "PRelu",
+    s.prelu_channels,
+    Sampling(_slopes),
+    Checks(breaks={"alpha-per-channel": _slopes_apart}),
+    until=6,
+    x="X",
+    alpha="slope",
+)
 op("PRelu", s.prelu, since=7, x="X", slope="slope")
 
 op("Gelu", variants.gelu, x="X")

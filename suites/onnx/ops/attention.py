@@ -9,7 +9,22 @@ import numpy as np
 from harness.core.dtypes import BF16, F16, F32, F64, DType, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg, Graph, Node
-from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded
+from harness.declare import (
+    Build,
+    Call,
+    Checks,
+    Codec,
+    Context,
+    Draw,
+    Evaluation,
+    Named,
+    OpVersion,
+    Param,
+    Sampling,
+    Spelling,
+    T,
+    bounded,
+)
 from harness.tolerance import unit
 from suites.onnx import dialect, op
 from suites.onnx.codecs import ToType
@@ -58,6 +73,22 @@ op(
     heads="num_heads",
 )
 op("CausalConvWithState", streaming.causal_conv, Sampling(outs=2), x="input", w="weight", b="bias", past="past_state")
+
+
+class Rule(Named):
+    """The rule of the update; beside it the size of a chunk, a hint that affects no result."""
+
+    def bind(self, version: OpVersion, param: Param) -> Codec:
+        out = Rule(self.name)
+        out.__dict__.update(super().bind(version, param).__dict__)
+        return out
+
+    def encode(self, value: Any, b: Build) -> None:
+        super().encode(value, b)
+        if b.draw.bool():
+            b.attrs["chunk_size"] = b.draw.pick((1, 2, 64, 2**31 - 1))
+
+
 op(
     "LinearAttention",
     streaming.linear_attention,
@@ -68,7 +99,7 @@ op(
         past="past_state",
         q_heads="q_num_heads",
         kv_heads="kv_num_heads",
-        rule="update_rule",
+        rule=Rule("update_rule"),
         out_dtype=lambda c, i: _state_type(c, i),
     ),
     Sampling(outs=2),

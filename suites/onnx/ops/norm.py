@@ -61,7 +61,13 @@ op(
         out_dtype=lambda c, i: of(c.inputs["X"]) if i == 0 else c.attr("stash_type"),
     ),
     Sampling(outs=_outs),
-    Checks(breaks={"scale-broadcasts": _beyond("X", "Scale")}),
+    Checks(
+        breaks={
+            "scale-broadcasts": _beyond("X", "Scale"),
+            "scale-fits-axes": None,  # which have a shape of their own where axes are listed
+            "axes-in-range": None,  # one axis, whose rule is "axis-in-range"
+        }
+    ),
 )
 op(
     "RMSNormalization",

@@ -124,6 +124,12 @@ def _draw_prelu(d: Draw) -> dict[str, T]:
     return {"x": T(shape), "slope": T(d.broadcast_from(shape))}
 
 
+@prelu.breaks("slope-fits")
+def _long_slope(d: Draw) -> dict[str, T]:
+    n = d.int(2, 4)
+    return {"x": T((n,)), "slope": T(d.pick(((n + 1,), (1, n))))}
+
+
 def per_channel(v: Array, rank: int, axis: int = 1) -> Array:
     """[C] or [1] as an array that broadcasts along ``axis`` of a tensor of that rank."""
     a = np.asarray(v)

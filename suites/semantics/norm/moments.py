@@ -300,6 +300,9 @@ def _draw_layer(d: Draw) -> dict[str, Object]:
     rising = True  # whose order a scale has for others is told by no text
     if "axis" in d.version.param_codecs or "axis" in d.fixed:
         shape, axis = draw_tail(d)
+        if d.empty and d.bool():
+            at = d.int(axis % len(shape), len(shape) - 1)
+            shape = tuple(0 if i == at else n for i, n in enumerate(shape))
         tail = shape[axis % len(shape) :]
         out |= {"x": T(shape), "axis": axis}
         scale = d.pick((tail, tail, (1, *tail[1:])))
@@ -397,9 +400,16 @@ def _group_bound(ctx: Context) -> Array:
 def _draw_group(d: Draw) -> dict[str, Object]:
     groups = d.pick((1, 2, 3, 4))
     shape = channels_shape(d, 3)
+    if d.chance(24) and not d.breaking:
+        groups = d.pick((17, 130, 300))
+        shape = (1, 1, *(1 for _ in shape[2:]))
+    elif d.chance(8) and not d.breaking:
+        shape = (*shape, *(1,) * (d.max_rank - len(shape)))[: d.int(2, d.max_rank)]
     c = groups * d.pick((1, 2, 3))
     shape = (shape[0], c, *shape[2:])
     per_group = bool(param(d, "per_group", lambda: False))
+    if not per_group and d.empty and d.bool():  # no channel, in groups without end
+        groups, c, shape = d.pick((2, 2**31 - 1)), 0, (shape[0], 0, *shape[2:])
     size = groups if per_group else c
     stash = param(d, "stash", lambda: draw_stash(d))
     return {
@@ -413,10 +423,26 @@ def _draw_group(d: Draw) -> dict[str, Object]:
     }
 
 
+def _group_squares(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
+    """As of a layer, of every group."""
+    x, groups = inputs["x"], params["groups"]
+    if not x.size:
+        return None
+    scale = _per_channel(inputs["scale"], x, groups, params["per_group"])
+    if not np.isinf(scale).any():
+        return None
+    g = _grouped(x, groups)
+    with np.errstate(all="ignore"):
+        beyond = native.reduce("sum_square", g, (2,), True) >= float_max(params["stash"]) / 2
+    open_ = np.broadcast_to(beyond, g.shape).reshape(x.shape) & np.isinf(scale)
+    return underspecified("squares that leave the type of the stage, beside an infinite scale", open_)
+
+
 @semantics(
     error=composed(_group_bound),
     source="ONNX GroupNormalization-18, -21",
     draw=_draw_group,
+    ambiguous=_group_squares,
     data=("unit", "small", "uniform:-4:4", "wide"),
 )
 def group_norm(
@@ -438,10 +464,21 @@ def group_norm(
     want = groups if per_group else x.shape[1]
     if scale.shape != (want,) or bias.shape != (want,):
         raise RuleError("scale-agrees", f"scale {list(scale.shape)}, bias {list(bias.shape)}, expected [{want}]")
+    if not x.size:
+        return np.zeros(x.shape)
     g = _grouped(x, groups)
     mean, var = native.moments(g, (2,))
     y = normalised(g, mean, var, epsilon, None, None).reshape(x.shape)
     return y * _per_channel(scale, x, groups, per_group) + _per_channel(bias, x, groups, per_group)
+
+
+@group_norm.breaks("scale-agrees")
+def _scales_apart(d: Draw) -> dict[str, Object]:
+    """A scale or a bias for one channel, or group, more than there are."""
+    size = 2 if param(d, "per_group", lambda: False) else 4
+    more = size + d.int(1, 2)
+    sizes = d.pick(((more, size), (size, more), (more, more)))
+    return {"x": T((2, 4, 3)), "scale": T((sizes[0],)), "bias": T((sizes[1],)), "groups": 2}
 
 
 @group_norm.breaks("groups-divide")
