@@ -329,6 +329,8 @@ def attention(
 @attention.draw
 def _draw_attention(d: Draw) -> dict[str, Object]:
     b, kv, group = d.extent(1, 2), d.int(1, 2), d.pick((1, 1, 2, 3))
+    if d.chance(24) and not d.breaking:
+        kv, group = 17, 1
     queries, keys, e, ev = d.extent(1, 5), d.extent(1, 5), d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8))
     longest = d.int(0, 4) if d.chance(12) else -1
     if longest >= 0:
@@ -336,7 +338,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         queries, keys = (d.pick((17, 129, 257)) if longest == k else d.int(1, 2) for k in (1, 2))
         e, ev = (d.pick((64, 128, 264)) if longest == 3 else d.pick((1, 4)) for _ in range(2))
     elif d.empty:
-        b, queries = d.pick(((0, queries), (b, 0)))
+        b, queries, ev = d.pick(((0, queries, ev), (b, 0, ev), (b, queries, 0)))
     heads = kv * group
     flat = d.bool()
     out: dict[str, Object] = {"q_heads": heads if flat else None, "kv_heads": kv if flat else None}
@@ -371,6 +373,36 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     return out
 
 
+def _of_two(**more: Object) -> dict[str, Object]:
+    return {**{n: T((1, 1, 2, 4)) for n in "qkv"}, "causal": False, "qk_mode": 0, **more}
+
+
+@attention.breaks("ranks-agree")
+def _ranks_apart(d: Draw) -> dict[str, Object]:
+    """Three axes and four."""
+    name = d.pick(("q", "k", "v"))
+    return _of_two(**{name: T((1, 2, 4)), "q_heads": 1, "kv_heads": 1})
+
+
+@attention.breaks("mask-fits")
+def _other_mask(d: Draw) -> dict[str, Object]:
+    """A mask of other queries or of more keys than there are."""
+    return _of_two(mask=T(d.pick(((3, 2), (2, 3), (2, 1, 2, 2)))))
+
+
+@attention.breaks("stage-known")
+def _no_stage(d: Draw) -> dict[str, Object]:
+    return _of_two(qk_mode=d.pick((4, -1)))
+
+
+@attention.breaks("lengths-in-range")
+def _longer_than_keys(d: Draw) -> dict[str, Object] | None:
+    """More valid keys than there are keys."""
+    if "lengths" not in d.version.tensor_codecs:
+        return None
+    return _of_two(lengths=T((1,), values=[d.pick((3, 4, -1))]))
+
+
 @attention.breaks("heads-divide")
 def _heads_apart(d: Draw) -> dict[str, Object]:
     return {"q": T((1, 3, 2, 4)), "k": T((1, 2, 2, 4)), "v": T((1, 2, 2, 4)), "causal": False, "qk_mode": 0}
@@ -394,15 +426,10 @@ def _other_heads(d: Draw) -> dict[str, Object] | None:
 
 
 @attention.breaks("past-fits")
-def _other_past(d: Draw) -> dict[str, Object] | None:
+def _other_past(d: Draw) -> dict[str, Object]:
     """Caches of a head more than there are of keys."""
-    out = _draw_attention(d)
-    if "past_k" not in out or "mask" in out:
-        return None
-    for n in ("past_k", "past_v"):
-        b, h, t, e = out[n].shape
-        out[n] = T((b, h + 1, t, e))
-    return out
+    past = T((1, d.int(2, 3), d.int(1, 3), 4))
+    return _of_two(past_k=past, past_v=past)
 
 
 @attention.breaks("past-together")

@@ -252,6 +252,13 @@ def _draw_grid(d: Draw) -> dict:
     }
 
 
+@grid_sample.breaks("grid-rank")
+def _other_grid(d: Draw) -> dict:
+    """A grid of three coordinates for an image of two axes, or of an axis less."""
+    grid = d.pick(((1, 2, 2, 3), (1, 2, 2)))
+    return {"x": T((1, 1, 2, 2), "small"), "grid": T(grid), "mode": "nearest", "border": "border", "align": False}
+
+
 def _roi_bound(ctx: Context) -> Array:
     """64 u times the largest element of the image, times its extent: rounded positions"""
     x = np.abs(np.asarray(ctx.inputs["x"], np.float64))

@@ -89,14 +89,20 @@ def nll_loss(
 
 def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
     n, c = d.extent(1, 4), d.extent(1, 6)
+    if d.chance(24) and not d.breaking:
+        c = d.pick((17, 130, 300))
+    elif d.empty and d.bool():
+        n = c = 0
     s = d.shape(0, max(0, min(d.max_rank - 2, 6)), lo=1)
     out: dict[str, Object] = {scores: T((n, c, *s)), "reduction": d.pick(MODES)}
     kind = d.dtype(target)
     ignored = d.chance(3)
     if ignored:
-        out["ignore_index"] = d.pick((-1, 0, c - 1, 255))
+        out["ignore_index"] = d.pick((-1, 0, c - 1, 255, 2**24 + 2, -(2**31), 2**31 - 1))
     count = n * int(np.prod(s))
-    values = [d.int(0, c - 1) for _ in range(count)]
+    values = [d.int(0, max(c, 1) - 1) for _ in range(count)]
+    if not count and d.bool():
+        out["reduction"] = "sum"
     if ignored and count > 1:
         values[d.int(1, count - 1)] = out["ignore_index"]
         values[0] = next((k for k in range(c) if k != out["ignore_index"]), values[0])
@@ -108,6 +114,15 @@ def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
     return out
 
 
+@nll_loss.breaks("class-in-range")
+def _no_class(d: Draw) -> dict:
+    """A class that there is not, which is not the ignored one."""
+    c, out = d.int(1, 3), {"reduction": d.pick(MODES)}
+    if d.bool():
+        out["ignore_index"] = -100
+    return {**out, "x": T((2, c)), "target": T((2,), values=[0, d.pick((c, c + 1, -1))], dtype=d.dtype("target"))}
+
+
 @nll_loss.draw
 def _draw_nll(d: Draw) -> dict:
     return _draw(d, "x", "target", "weight")
@@ -115,6 +130,8 @@ def _draw_nll(d: Draw) -> dict:
 
 def _log_softmax(x: Array) -> Array:
     v = x.astype(np.float64)
+    if not v.size:
+        return v
     with np.errstate(all="ignore"):
         z = v - v.max(axis=1, keepdims=True)
         return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
@@ -124,6 +141,8 @@ def _cross_bound(ctx: Context) -> Array:
     """(4 max|x - m| + C + 16 + 2|l|) u per sample, summed with the weights, plus the rounding of the sum"""
     i, p = ctx.inputs, ctx.params
     x = np.asarray(i["x"], np.float64)
+    if not x.size:
+        return np.zeros(np.shape(ctx.wide))
     loss, per = _chosen(_log_softmax(x), np.asarray(i["target"]), i.get("weight"), p["ignore_index"])
     far = np.abs(x - x.max(axis=1, keepdims=True)).max(axis=1) + np.abs(x).max(axis=1)
     each = ctx.acc_u * (4 * far + x.shape[1] + 16) * np.abs(per) + 2 * ctx.acc_u * np.abs(loss)
@@ -139,6 +158,8 @@ def _cross_bound(ctx: Context) -> Array:
 def _logp_bound(ctx: Context) -> Array:
     """(4 max|x - m| + C + 16) u"""
     x = np.asarray(ctx.inputs["x"], np.float64)
+    if not x.size:
+        return np.zeros(x.shape)
     far = np.abs(x - x.max(axis=1, keepdims=True)).max(axis=1, keepdims=True) + np.abs(x).max(axis=1, keepdims=True)
     return np.broadcast_to(ctx.acc_u * (4 * far + x.shape[1] + 16), x.shape) + 2 * ctx.ulp
 

@@ -97,6 +97,11 @@ def rotary_embedding(
 @rotary_embedding.draw
 def _draw_rotary(d: Draw) -> dict:
     n, t, h, half, rest = d.extent(1, 2), d.extent(1, 4), d.extent(1, 3), d.extent(1, 4), d.pick((0, 0, 2))
+    if d.empty and not d.breaking:
+        half, rest = (0, 0) if d.bool() else (half, rest)
+        n = 0 if d.bool() else n
+    elif d.chance(12) and not d.breaking:
+        n, t, h, half = d.pick(((1, 17, 1, 130), (1, 130, 1, 17), (2, 1100, 1, 1), (300, 1, 1, 1)))
     flat = d.bool()
     width = 2 * half + rest
     out: dict[str, Object] = {
@@ -107,10 +112,36 @@ def _draw_rotary(d: Draw) -> dict:
     }
     if d.bool():
         positions = t + d.int(0, 5)
+        if not half and d.bool():  # a table of more rows than an f32 counts, without a column
+            last = [2**24 + d.int(0, 1) for _ in range(n * t)]
+            empty = T((2**24 + 2, 0))
+            return {**out, "cos": empty, "sin": empty, "at": T((n, t), values=last)}
         out |= {"cos": T((positions, half)), "sin": T((positions, half)), "at": T((n, t), f"ints:0:{positions - 1}")}
     else:
         out |= {"cos": T((n, t, half)), "sin": T((n, t, half))}
     return out
+
+
+@rotary_embedding.breaks("heads-divide")
+def _odd_heads(d: Draw) -> dict:
+    """Five columns in two heads."""
+    x = T((1, d.int(1, 2), 5))
+    return {"x": x, "cos": T((1, x.shape[1], 1)), "sin": T((1, x.shape[1], 1)), "heads": 2}
+
+
+@rotary_embedding.breaks("pairs")
+def _odd_pairs(d: Draw) -> dict:
+    """An odd number of channels to turn, or more of them than there are."""
+    table = T((1, 2, 1))
+    return {"x": T((1, 1, 2, 4)), "cos": table, "sin": table, "size": d.pick((3, 6))}
+
+
+@rotary_embedding.breaks("positions-in-range")
+def _no_position(d: Draw) -> dict:
+    """A position behind the last row, or before the first."""
+    table = T((3, 1))
+    at = T((1, 2), values=[0, d.pick((3, 4, -1))])
+    return {"x": T((1, 1, 2, 2)), "cos": table, "sin": table, "at": at}
 
 
 @rotary_embedding.breaks("heads-given")
@@ -196,12 +227,30 @@ def causal_conv(
 @causal_conv.draw
 def _draw_causal(d: Draw) -> dict:
     n, c, t, k = d.extent(1, 3), d.extent(1, 4), d.extent(1, 8), d.extent(1, 4)
+    if d.empty and not d.breaking:
+        n, c = d.pick(((0, c), (n, 0), (n, c)))
+    elif d.chance(24) and not d.breaking:
+        n, c, k = d.pick(((1, 17, 130), (1, 300, 9), (130, 1, 17), (1, 1, 300)))
     out = {"x": T((n, c, t)), "w": T((c, 1, k)), "activation": d.pick(("none", "silu", "swish"))}
     if d.bool():
         out["b"] = T((c,))
     if d.bool():
         out["past"] = T((n, c, k - 1))
     return out
+
+
+@causal_conv.breaks("kernel-positive")
+def _no_kernel(d: Draw) -> dict:
+    c = d.int(1, 3)
+    return {"x": T((1, c, d.int(1, 3))), "w": T((c, 1, 0)), "activation": "none"}
+
+
+@causal_conv.breaks("state-fits")
+def _other_state(d: Draw) -> dict:
+    """A state that is longer than a kernel less one, or of another batch."""
+    out = _draw_causal(d)
+    (n, c, _), k = out["x"].shape, out["w"].shape[2]
+    return {**out, "past": T(d.pick(((n, c, k), (n + 1, c, k - 1))))}
 
 
 @causal_conv.breaks("kernel-fits")

@@ -55,8 +55,19 @@ def affine_grid(theta: Float[Array, "n k m"], *, size: Ints, align: Flag = False
 
 @affine_grid.draw
 def _draw_affine(d: Draw) -> dict:
-    k, n = d.int(2, 3), d.int(1, 3)
-    return {"theta": T((n, k, k + 1)), "size": (n, d.int(1, 3), *(d.int(2, 5) for _ in range(k))), "align": d.bool()}
+    k, n, c = d.int(2, 3), d.int(1, 3), d.int(1, 3)
+    if d.empty:
+        n = 0
+    elif d.chance(12):
+        n, c = d.pick((17, 130, 400)), d.pick((1, 2**31 - 1))
+    return {"theta": T((n, k, k + 1)), "size": (n, c, *(d.int(2, 5) for _ in range(k))), "align": d.bool()}
+
+
+@affine_grid.breaks("size-fits")
+def _other_size(d: Draw) -> dict:
+    """A size of another batch, or of another number of axes."""
+    size = d.pick(((2, 1, 2, 2), (1, 1, 2, 2, 2), (1, 1, 2)))
+    return {"theta": T((1, 2, 3)), "size": size, "align": d.bool()}
 
 
 def _summed(
@@ -71,15 +82,21 @@ def _summed(
         raise RuleError("columns-fit", f"x {list(x.shape)} for block {list(block)}, windows {list(counts)}")
     c = x.shape[1] // cells
     whole = of(x).kind != "f"
-    out = np.zeros((x.shape[0], c, *(image[i] + p[i] + p[r + i] for i in range(r))), x.dtype if whole else np.float64)
+    out = np.zeros((x.shape[0], c, *image), x.dtype if whole else np.float64)
+    if not out.size:
+        return out
     cols = x.reshape(x.shape[0], c, *block, *counts)
     for t in np.ndindex(tuple(block)):
         from_: tuple[Object, ...] = (slice(None), slice(None), *t)
-        at = (slice(t[i] * di[i], t[i] * di[i] + st[i] * (counts[i] - 1) + 1, st[i]) for i in range(r))
-        to: tuple[Object, ...] = (slice(None), slice(None), *at)
+        to: tuple[Object, ...] = (slice(None), slice(None))
+        for i in range(r):  # the windows whose element falls into the image
+            start = t[i] * di[i] - p[i]
+            first, last = max(0, -(start // st[i])), min(counts[i] - 1, (image[i] - 1 - start) // st[i])
+            from_ = (*from_, slice(first, max(first, last + 1)))
+            at = start + first * st[i]
+            to = (*to, slice(at, at + max(0, last - first) * st[i] + 1 if last >= first else at, st[i]))
         out[to] += cols[from_].astype(out.dtype)
-    of_out: tuple[Object, ...] = (slice(None), slice(None), *(slice(p[i], p[i] + image[i]) for i in range(r)))
-    return out[of_out]
+    return out
 
 
 def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -107,7 +124,9 @@ def col2im(
     dilations: Ints | None = None,
 ) -> Array:
     """Columns [n, c * prod(block), windows] summed back into an image [n, c, *image].  Raises RuleError
-    "columns-fit" and those of ``geometry``."""
+    "columns-fit", "pads-nonnegative" and those of ``geometry``."""
+    if pads is not None and min(pads, default=0) < 0:  # "it can take any value greater than or equal to 0"
+        raise RuleError("pads-nonnegative", f"pads {list(pads)}")
     return _summed(x, image, block, strides, pads, dilations)
 
 
@@ -118,7 +137,17 @@ def _draw_col2im(d: Draw) -> dict:
     di = tuple(d.int(1, 2) for _ in range(r))
     st = tuple(d.int(1, 2) for _ in range(r))
     p = tuple(d.int(0, 1) for _ in range(2 * r))
-    image = tuple(di[i] * (block[i] - 1) + 1 + d.int(0, 3) for i in range(r))
+    if d.chance(8) and not d.breaking:  # far ones
+        how = d.int(0, 3)
+        if how == 0:  # padding beyond block and image
+            p = tuple(d.pick((3, 4)) for _ in p)
+        elif how == 1:
+            block, di = (1, *block[1:]), (d.pick((2**31 - 1, 17)), *di[1:])
+        elif how == 2:
+            block, di = (12, *(1 for _ in block[1:])), (1,) * r
+        else:  # padding without end, of which the stride leaves one window
+            p, st = (2**31 - 1, *p[1:]), (2**31 - 1, *st[1:])
+    image = tuple(max(0, di[i] * (block[i] - 1) + 1 - p[i] - p[r + i]) + d.int(0, 3) for i in range(r))
     counts = [(image[i] + p[i] + p[r + i] - di[i] * (block[i] - 1) - 1) // st[i] + 1 for i in range(r)]
     return {
         "x": T((d.extent(1, 2), d.extent(1, 2) * prod(block), prod(counts))),
@@ -128,6 +157,14 @@ def _draw_col2im(d: Draw) -> dict:
         "pads": p,
         "dilations": di,
     }
+
+
+@col2im.breaks("pads-nonnegative")
+def _cut_image(d: Draw) -> dict:
+    """An image of three columns, the first of which no window sees."""
+    pads = d.pick(((0, -1, 0, 0), (0, 0, 0, -1)))
+    ones = (1, 1)
+    return {"x": T((1, 1, 4)), "image": (2, 3), "block": ones, "pads": pads, "strides": ones, "dilations": ones}
 
 
 @col2im.breaks("columns-fit")

@@ -214,3 +214,19 @@ def ort_far_windows(g: Given) -> Outputs:
         place = np.add.outer(tap.astype(np.float32), window.astype(np.float32)) - np.add.outer(tap, window)
         moved[:, :, :, :, a] += place[:, None, :, None] if a == 0 else place[None, :, None, :]
     return g.reevaluate(inputs={"offset": moved.reshape(g["offset"].shape)})
+
+
+def ort_f32_twiddles(g: Given) -> Outputs:
+    """DFT and STFT of f64: the twiddle factors are f32 numbers, an error of 1e-6 of the sizes that are added up."""
+    due, x = g.expected[0].value, g["signal"]
+    if x is not None:
+        w = g["window"]
+        size = np.abs(x).sum(-1) * (1.0 if w is None else np.abs(w).max(initial=0.0))
+        total = size.sum(1)[:, None, None, None]
+    else:
+        x, last = g["input"], g["axis"]
+        axis = (
+            int(g.attr("axis", 1) if g.case.version.version < 20 else -2 if last is None else last.ravel()[0]) % x.ndim
+        )
+        total = np.abs(x).sum((axis, -1), keepdims=True) / (due.shape[axis] if g.attr("inverse", 0) else 1)
+    return [Near(due, 1e-6 * np.where(np.isfinite(total), total, 0.0))]

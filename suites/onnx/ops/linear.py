@@ -22,7 +22,7 @@ def _old_gemm(d: Draw) -> dict[str, Any]:
     ta, tb = d.bool(), d.bool()
     out: dict[str, Any] = {"A": T((k, m) if ta else (m, k)), "B": T((n, k) if tb else (k, n)), "C": T((m, n))}
     if d.bool():
-        out |= {"broadcast": 1, "C": T(d.pick(((m, n), (1, n), (n,), (1,), (m, 1))))}
+        out |= {"broadcast": 1, "C": T(d.pick(((m, n), (1, n), (n,), (1,), (m, 1), ())))}
     elif d.chance(3):
         out["broadcast"] = 0
     for name, v in (("transA", ta), ("transB", tb)):
@@ -33,6 +33,10 @@ def _old_gemm(d: Draw) -> dict[str, Any]:
         if d.bool():
             out[name] = float(d.int(0, 2)) if whole else d.int(-32, 32) / 8.0
     return out
+
+
+def _wrong_gemm(d: Draw, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]) -> dict[str, Any]:
+    return {"A": T(a), "B": T(b), "C": T(c), "broadcast": 1}
 
 
 _GEMM = {"a": "A", "b": "B", "c": "C", "trans_a": "transA", "trans_b": "transB"}
@@ -50,7 +54,11 @@ op(
     Sampling(_old_gemm),
     Checks(
         stated={"C": _shape_of_c},
-        breaks={"shapes-stated": None},  # may broadcast
+        breaks={
+            "shapes-stated": None,  # may broadcast
+            "contracted-agrees": lambda d: _wrong_gemm(d, (2, 3), (4, 2), (2, 2)),
+            "c-broadcasts": lambda d: _wrong_gemm(d, (2, 3), (3, 2), d.pick(((3,), (3, 2)))),
+        },
     ),
     until=6,
     **_GEMM,
