@@ -103,6 +103,9 @@ def draw_matmul(d: Draw) -> dict[str, Object]:
     if d.chance(12):  # a depth beyond one block, and sizes beyond one tile
         m, k, n = d.int(1, 40), d.pick((255, 257, 300)), d.int(1, 40)
     lead = d.part(max(0, d.min_rank - 2), max(0, min(d.max_rank, 5) - 2))
+    if d.max_rank > 5 and d.chance(12):
+        m, k, n = (min(v, 4) for v in (m, k, n))
+        lead = tuple(d.int(1, 2) if i < 3 else 1 for i in range(d.int(4, d.max_rank - 2)))
     lead = lead if product(lead) * max(m * k, k * n, m * n) <= 6000 else lead[:0]
     lead = (1,) * (max(0, d.min_rank - 2) - len(lead)) + tuple(lead)
     keep = d.min_rank > 2
@@ -329,6 +332,10 @@ def _draw_integer(d: Draw) -> dict[str, Object]:
     v = draw_matmul(d)
     out = {"x": v["x"], "y": v["y"]}
     xs, ys = v["x"].shape, v["y"].shape
+    if d.max_rank > 5 and d.chance(16) and not d.breaking:
+        many = d.pick((130, 300, 2100))
+        xs, ys = ((many, 1), (1, 1)) if d.bool() else ((1, 1), (1, many))
+        out = {"x": T(xs), "y": T(ys)}
     if given(d, "x_zero"):
         per_row = (xs[-2],) if len(xs) == 2 else (*xs[:-1], 1) if len(xs) > 2 else ()
         out["x_zero"] = T(per_row if d.chance(3) else (), "full")

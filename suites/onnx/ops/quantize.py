@@ -169,6 +169,9 @@ def _draw_qmm(d: Draw) -> dict:
     x, y = v["x"].shape, v["y"].shape
     matrices = len(x) > 1 and len(y) > 1
     rows, cols = (_per_row(d, m, k) if matrices else () for m, k in ((x, -1), (y, -2)))
+    if d.chance(24) and not d.breaking:  # many rows, or many columns, each with a scale
+        many = d.pick((130, 300, 2100))
+        x, y, rows, cols = ((many, 1), (1, 1), (many,), ()) if d.bool() else ((1, 1), (1, many), (), (many,))
     scale = d.types.get("TS", F32)
     return {
         "a": T(x, "full"),
@@ -217,6 +220,33 @@ def _apart(d: Draw) -> dict:
     }
 
 
+def _other_rows(d: Draw) -> dict:
+    """A scale more than a has rows, or zero points of another shape than the scales."""
+    scale = d.types.get("TS", F32)
+    shape = (3,) if d.bool() else (2, 2)
+    return {
+        **_drawn_plain(d),
+        "a_scale": _scales(d, shape, scale),
+        "a_zero_point": _zeros(d, d.types["T1"], shape),
+    }
+
+
+def _other_zeros(d: Draw) -> dict:
+    """Two zero points of the result beside one scale."""
+    return {**_drawn_plain(d), "y_zero_point": _zeros(d, d.types["T3"], (2,))}
+
+
+def _drawn_plain(d: Draw) -> dict:
+    """Two rows by two columns, one scale each."""
+    scale = d.types.get("TS", F32)
+    return {
+        **_draw_qmm(d),
+        **{n: T((2, 2), "full") for n in "ab"},
+        **{f"{n}_scale": _scales(d, (), scale) for n in "ab"},
+        **{f"{n}_zero_point": _zeros(d, d.types[t], ()) for n, t in (("a", "T1"), ("b", "T2"))},
+    }
+
+
 op(
     "QLinearMatMul",
     s.qlinear_matmul,
@@ -232,7 +262,7 @@ op(
         out_dtype=lambda c, i: of(c.inputs["y_zero_point"]),
     ),
     Sampling(_draw_qmm),
-    Checks(breaks={"contracted-agrees": _apart}),
+    Checks(breaks={"contracted-agrees": _apart, "scale-per-row": _other_rows, "zero-fits": _other_zeros}),
 )
 
 

@@ -171,6 +171,8 @@ def _instance_bound(ctx: Context) -> Array:
 def _draw_instance(d: Draw) -> dict[str, Object]:
     shape = channels_shape(d, 3)
     shape = (*shape[:2], *(max(1, n) for n in shape[2:]))
+    if d.max_rank > 5 and d.chance(12):
+        shape = (*shape, *(1,) * (d.int(6, d.max_rank) - len(shape)))
     out = {"x": T(shape), "epsilon": param(d, "epsilon", lambda: d.pick(EPSILONS))}
     for name in ("scale", "bias"):
         slot = d.version.schema.input(getattr(d.version.tensor_codecs.get(name), "slot", name))

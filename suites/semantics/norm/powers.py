@@ -81,6 +81,11 @@ def lp_norm(x: Float[Array, "*d"], *, axis: Axis[int, "d"] = -1, p: Choice[int, 
     return _safe(wide(x), native.reduce("l1" if p == 1 else "l2", x, (a,), True))
 
 
+@lp_norm.breaks("axis-in-range")
+def _no_axis(d: Draw) -> dict[str, Object]:
+    return {**_draw_norm(d), "x": T((2, 3)), "axis": d.pick((2, 3, -3))}
+
+
 @lp_norm.breaks("order-known")
 def _other_order(d: Draw) -> dict[str, Object]:
     """ "Only 1 or 2 are supported"."""
