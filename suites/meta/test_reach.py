@@ -274,6 +274,12 @@ def test_a_default_in_a_narrower_type_is_the_default() -> None:
     assert "attr:epsilon=default" in goals.met(fill(v, inst))
 
 
+def test_a_list_of_axes_stands_beside_no_extent() -> None:
+    ids = goals_of(registry.dialect("onnx").versions["onnx/Scan/11"]).ids
+    assert "relation:scan_input_axes=negative" in ids
+    assert "relation:scan_input_axes=far beyond" not in ids
+
+
 @pytest.mark.parametrize(
     ("key", "goals"),
     [
