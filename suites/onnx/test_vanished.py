@@ -87,7 +87,7 @@ def filled_shape(c: Call, slot: str) -> tuple[int, ...]:
     x = c.inputs.get(slot)
     if x is None:
         return tuple(c.attr("shape"))
-    return (*([int(v) for v in x] if c.attr("input_as_shape") else x.shape), *(c.attr("extra_shape") or []))
+    return (*([int(v) for v in x.ravel()] if c.attr("input_as_shape") else x.shape), *(c.attr("extra_shape") or []))
 
 
 def constant_fill(c: Call) -> Any:

@@ -117,7 +117,8 @@ def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
 @nll_loss.breaks("class-in-range")
 def _no_class(d: Draw) -> dict:
     """A class that there is not, which is not the ignored one."""
-    c, out = d.int(1, 3), {"reduction": d.pick(MODES)}
+    c = d.int(1, 3)
+    out: dict[str, Object] = {"reduction": d.pick(MODES)}
     if d.bool():
         out["ignore_index"] = -100
     return {**out, "x": T((2, c)), "target": T((2,), values=[0, d.pick((c, c + 1, -1))], dtype=d.dtype("target"))}
