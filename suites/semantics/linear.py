@@ -126,15 +126,6 @@ def _some(d: Draw, lead: tuple[int, ...]) -> tuple[int, ...]:
     return out[d.int(0, len(out)) :] if d.min_rank <= 2 else out
 
 
-@matmul.breaks("rank-at-least-1")
-def _matmul_scalar(d: Draw) -> dict[str, Object] | None:
-    """A scalar in place of a matrix."""
-    if d.min_rank > 0:
-        return None
-    v = {"x": T((2, 3)), "y": T((3, 2)), **dict.fromkeys(("transpose_x", "transpose_y"), False)}
-    return {**v, d.pick(("x", "y")): T(())}
-
-
 @matmul.breaks("contracted-agrees")
 def _matmul_apart(d: Draw) -> dict[str, Object]:
     k = d.int(2, 5)

@@ -50,7 +50,14 @@ _ATTENTION: dict[str, Any] = {
     "qk_mode": "qk_matmul_output_mode",
     "softmax_type": ToType("softmax_precision"),
 }
-op("Attention", s.attention, Spelling(fixed={"mask_ends": False}, **_ATTENTION), Sampling(outs=_outs), until=23)
+op(
+    "Attention",
+    s.attention,
+    Spelling(fixed={"mask_ends": False}, **_ATTENTION),
+    Sampling(outs=_outs),
+    Checks(breaks={"lengths-in-range": None}),  # no lengths until version 24
+    until=23,
+)
 op(
     "Attention",
     s.attention,
