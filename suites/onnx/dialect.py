@@ -15,7 +15,7 @@ from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, OpSchema, OpVersion, Results
 from harness.declare.interpreter import Watch, fed
-from suites.onnx import builder, edges, notation, parse, schemas
+from suites.onnx import broken, builder, edges, notation, parse, schemas
 from suites.onnx.codecs import Scalar
 from suites.onnx.interpret import Run
 
@@ -168,9 +168,10 @@ class Onnx(Dialect):
         return builder.encodings(dtype, int(opset))
 
     def rules_of(self, version: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
-        """A second element where the text says a scalar."""
+        """A second element where the text says a scalar; what ``broken`` changes."""
         slots = [c.slot for c in version.param_codecs.values() if isinstance(c, Scalar)]
-        return {f"one-element:{s}": partial(_doubled, version, s) for s in slots if s in version.slots_of_schema}
+        doubled = {f"one-element:{s}": partial(_doubled, version, s) for s in slots if s in version.slots_of_schema}
+        return {**doubled, **broken.rules_of(version)}
 
     def reruns(self, inst: Instance, index: int) -> bool:
         """Where dimensions are symbolic, which those that blocks declare are not."""

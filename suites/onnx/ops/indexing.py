@@ -13,14 +13,19 @@ from suites.onnx.codecs import Front, Scalar, one_element
 from suites.semantics import indexing as s
 from suites.semantics.indexing.select import hot_indices
 
-op("Gather", s.gather, Spelling(x="data", fixed={"signed": False}), until=10)
-op("Gather", s.gather, since=11, x="data")
+_NO_BATCHES = Checks(breaks={"batch-in-range": None, "batch-agrees": None})  # Gather has none
+_MAY_REPEAT = Checks(
+    breaks={"indices-distinct": None}
+)  # "should not have duplicate entries": that none does is assumed
+op("Gather", s.gather, Spelling(x="data", fixed={"signed": False}), _NO_BATCHES, until=10)
+op("Gather", s.gather, _NO_BATCHES, since=11, x="data")
 op("GatherElements", s.gather_elements, x="data")
-op("GatherND", s.gather_nd, x="data")
-op("Scatter", s.scatter_elements, Spelling(x="data", fixed={"signed": False}), until=9)
-op("Scatter", s.scatter_elements, since=11, x="data")  # deprecated there, "provides the same functionality"
-op("ScatterElements", s.scatter_elements, x="data")
-op("ScatterND", s.scatter_nd, x="data")
+op("GatherND", s.gather_nd, Checks(breaks={"batch-agrees": None}), until=11, x="data")  # no batches yet
+op("GatherND", s.gather_nd, since=12, x="data")
+op("Scatter", s.scatter_elements, Spelling(x="data", fixed={"signed": False}), _MAY_REPEAT, until=9)
+op("Scatter", s.scatter_elements, _MAY_REPEAT, since=11, x="data")  # deprecated, "provides the same functionality"
+op("ScatterElements", s.scatter_elements, _MAY_REPEAT, x="data")
+op("ScatterND", s.scatter_nd, _MAY_REPEAT, x="data")
 op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
 op(
     "Compress", s.compress, Checks(breaks={"one-axis": None}), until=10, x="input"

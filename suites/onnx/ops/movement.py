@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from harness.declare import (
     Evaluation,
     Fn,
     Map,
+    OpVersion,
+    Param,
     Sampling,
     Spelling,
     T,
@@ -31,13 +34,36 @@ from suites.semantics import movement as s
 from suites.semantics.movement.common import beyond, norm_axes, norm_axis
 from suites.semantics.movement.padding import pad_axes
 
+
+class Named(Codec):
+    """Axes of which one that is named again adds nothing."""
+
+    def __init__(self, told: Codec) -> None:
+        self.told, self.name = told, "axes"
+
+    def bind(self, version: OpVersion, param: Param) -> Codec:
+        out = copy(self)
+        out.told = self.told.bind(version, param)
+        return out
+
+    def decode(self, call: Call) -> Any:
+        axes = self.told.decode(call)
+        rank = call.inputs["data"].ndim
+        return None if axes is None else tuple({a + rank if -rank <= a < 0 else a: a for a in axes}.values())
+
+    def encode(self, value: Any, b: Build) -> None:
+        self.told.encode(value, b)
+
+
 op("Identity", s.identity, until=13, x="input")
 op("Reshape", s.reshape, Spelling(x="data", fixed={"zero": "copy"}), until=13)
 op("Reshape", s.reshape, since=14, x="data", zero=Map("allowzero", {"copy": 0, "literal": 1}))
 op("Flatten", s.flatten, until=10, x="input", axis=Front("axis", default=1))
 op("Flatten", s.flatten, since=11, x="input")
-op("Squeeze", s.squeeze, until=10, x="data", axes=Front("axes"))
-op("Squeeze", s.squeeze, since=11, x="data")
+# no text says that an axis is named once, as that of Unsqueeze does; shape inference looks axes up in the list
+_TWICE = Checks(breaks={"axes-distinct": None})
+op("Squeeze", s.squeeze, _TWICE, Sampling(tags=("scalar",)), until=10, x="data", axes=Named(Front("axes")))
+op("Squeeze", s.squeeze, _TWICE, Sampling(tags=("scalar",)), since=11, x="data", axes=Named(Default("axes", None)))
 op("Unsqueeze", s.expand_dims, until=10, x="data", axes=Front("axes", grown=True))
 op("Unsqueeze", s.expand_dims, since=11, x="data")
 op("Transpose", s.transpose, x="data")
@@ -61,7 +87,7 @@ op(
         x="input", dtype=ToType("dtype"), out_dtype=lambda c, i: ToType("dtype").decode(c) or of(c.inputs["input"])
     ),
 )
-op("Trilu", s.triangle, x="input", k=Scalar("k", (0,), 0))
+op("Trilu", s.triangle, Checks(breaks={"matrices": None}), x="input", k=Scalar("k", (0,), 0))
 op("Range", s.range_of)
 
 
@@ -87,7 +113,7 @@ op(
     "ReverseSequence",
     s.reverse_sequence,
     Sampling(lambda d: _sequence(d)),
-    Checks(breaks={"first-two-axes": _third_axis}),
+    Checks(breaks={"first-two-axes": _third_axis, "axes-in-range": None}),  # those two stand in any range
     x="input",
     lengths="sequence_lens",
     seq_axis=FirstTwo("time_axis", 0),
@@ -227,20 +253,39 @@ def _before_the_first(call: Call) -> str | None:
     return other_shape(why, 0, other)
 
 
-op("Slice", s.slice_axes, until=1, x="data", axes=Front("axes"))
-op("Slice", s.slice_axes, Checks(ambiguous=_before_the_first), since=10, until=10, x="data", axes=Front("axes"))
-op("Slice", s.slice_axes, Checks(ambiguous=_before_the_first), since=11, until=11, x="data")
+# "Behavior is undefined if an axis is repeated."
+_UNDEFINED: dict[str, Any] = {"axes-distinct": None}
+op("Slice", s.slice_axes, Checks(breaks={**_UNDEFINED, "stride-nonzero": None}), until=1, x="data", axes=Front("axes"))
+op(
+    "Slice",
+    s.slice_axes,
+    Checks(ambiguous=_before_the_first, breaks=_UNDEFINED),
+    since=10,
+    until=10,
+    x="data",
+    axes=Front("axes"),
+)
+op("Slice", s.slice_axes, Checks(ambiguous=_before_the_first, breaks=_UNDEFINED), since=11, until=11, x="data")
 op(
     "Slice",
     s.slice_axes,
     Spelling(x="data", fixed={"from_first": True}),
-    Checks(source="Slice-13: starts is clamped to [0, n-1]"),
+    Checks(source="Slice-13: starts is clamped to [0, n-1]", breaks=_UNDEFINED),
     since=13,
 )
 
-op("Pad", s.pad, Sampling(tags=("nonnegative",)), until=1, x="data", pads="paddings", value=ValueAttr("value", "data"))
-op("Pad", s.pad, since=2, until=10, x="data", value=ValueAttr("value", "data"))
-op("Pad", s.pad, since=11, x="data", value="constant_value")
+op(
+    "Pad",
+    s.pad,
+    Checks(breaks=_UNDEFINED),
+    Sampling(tags=("nonnegative",)),
+    until=1,
+    x="data",
+    pads="paddings",
+    value=ValueAttr("value", "data"),
+)
+op("Pad", s.pad, Checks(breaks=_UNDEFINED), since=2, until=10, x="data", value=ValueAttr("value", "data"))
+op("Pad", s.pad, Checks(breaks=_UNDEFINED), since=11, x="data", value="constant_value")
 
 
 def _center(call: Call) -> np.ndarray:

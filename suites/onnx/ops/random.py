@@ -55,30 +55,35 @@ def _draw(d: Draw) -> dict:
 
 
 _MAY_BE_EMPTY = {"empty": True}  # no extent is said to be positive
+_LIKE = Checks(breaks={"extents-positive": None})  # no tensor has a negative extent
 _SHAPE = Fn(lambda c: tuple(c.inputs["input"].shape))
 op(
     "RandomUniform",
     s.uniform,
-    Spelling(dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)),
+    Spelling(dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32), fixed=_MAY_BE_EMPTY),
     Sampling(_draw),
 )
 op(
     "RandomNormal",
     s.normal,
-    Spelling(std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32)),
+    Spelling(std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(F32), fixed=_MAY_BE_EMPTY),
     Sampling(_draw),
 )
 op(
     "RandomUniformLike",
     s.uniform,
-    Spelling(shape=_SHAPE, dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None)),
+    Spelling(shape=_SHAPE, dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None), fixed=_MAY_BE_EMPTY),
     Sampling(_draw),
+    _LIKE,
 )
 op(
     "RandomNormalLike",
     s.normal,
-    Spelling(shape=_SHAPE, std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None)),
+    Spelling(
+        shape=_SHAPE, std="scale", dtype=Fn(lambda c: None), seed=_SEED, out_dtype=_type(None), fixed=_MAY_BE_EMPTY
+    ),
     Sampling(_draw),
+    _LIKE,
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.errors import RuleError
 from harness.declare import Any, Array, Choice, Integer, Ints, T, copied, semantics
 from harness.generate.draw import Draw
-from suites.semantics.movement.common import beyond, divisors, fixed, norm_axes, options, prod, signed
+from suites.semantics.movement.common import beyond, divisors, fixed, norm_axes, options, prod, signed, tagged
 
 
 @semantics(error=copied(), source="ONNX Identity-1; MIL identity iOS15; NN copy")
@@ -147,6 +147,8 @@ def squeeze(x: Any[Array, "*d"], *, axes: Ints | None = None) -> Array:
 
 @squeeze.draw
 def _draw_squeeze(d: Draw) -> dict:
+    if tagged(d, "scalar", 64):
+        return {"x": T(()), "axes": None}
     shape = list(d.shape(0, max(d.max_rank - 2, 0)))
     for _ in range(d.int(1, 2)):
         shape.insert(d.int(0, len(shape)), 1)
