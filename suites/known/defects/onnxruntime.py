@@ -365,7 +365,8 @@ def ort_resize_channels_last(g: Given) -> list[Any] | None:
 def ort_tree(g: Given, cut: bool = True, **attrs: Any) -> list[Any] | None:
     """A NaN is unequal to everything, whatever is said of missing values; a set with a negative member is asked for the
     feature without its fraction, where ``cut``."""
-    modes = [str(m) for m in g.attr("nodes_modes")]
+    given = g.attr("nodes_modes")
+    modes = [str(m) for m in (() if given is None else given)]
     tracks = list(g.attr("nodes_missing_value_tracks_true") or [0] * len(modes))
     attrs["nodes_missing_value_tracks_true"] = [1 if m in ("BRANCH_NEQ", "5") else t for m, t in zip(modes, tracks)]
     members = g.attr("membership_values")
@@ -426,21 +427,26 @@ def ort_tree_two_classes(g: Given) -> list[Any] | None:
     """Of two classes the second has the first score plus the second base value, the first its negative, where there are
     votes for the second, else the first keeps its own; what no leaf votes for is 0.  Without base values the scores are
     right.  The label is the second, as an integer 1, where the second score, or the only one, is positive, else the
-    first, as an integer 0."""
+    first, as an integer 0.  Where all votes are for one class and none is negative, it must be above a half, and an
+    integer label is that of the class."""
     told, voted = ort_tree(g, base_values=None, base_values_as_tensor=None, post_transform=None), _voted(g)
     if told is None or voted is None:
         return None
     scores, how = told[1].real, g.attr("post_transform", "NONE")
     base = g.attr("base_values", g.attr("base_values_as_tensor"))
-    positive = scores[:, 1] > 0
     if base is not None and len(base):
         first, second = scores[:, 0] + base[0], scores[:, 0] + base[1]
         both = np.stack([np.where(voted[:, 1], -second, first), second], 1)
-        scores, positive = np.where(voted, both, 0), np.where(voted[:, 1], second, voted[:, 0] * first) > 0
-    words = g.attr("classlabels_strings")
-    label = positive.astype(np.int64)
+        scores, lead = np.where(voted, both, 0), np.where(voted[:, 1], second, voted[:, 0] * first)
+    else:
+        lead = scores[:, 1]
+    alone = len(set(g.attr("class_ids") or ())) == 1
+    weights = g.attr("class_weights", g.attr("class_weights_as_tensor"))
+    label = (lead > (0.5 if alone and np.min(weights) >= 0 else 0)).astype(np.int64)
+    words, numbers = g.attr("classlabels_strings"), g.attr("classlabels_int64s")
     due = post(scores, how)
-    return [np.array(words, object)[label] if words else label, Near(due, 1e-6 * (1 + np.abs(due)))]
+    near = Near(due, 1e-6 * (1 + np.abs(due)))
+    return [np.array(words, object)[label] if words else np.array(numbers)[label] if alone else label, near]
 
 
 def ort_folds_in_f64(g: Given) -> list[Any]:

@@ -57,3 +57,9 @@ def ort_tree_each_node_a_root(g: Given) -> list[Any] | None:
         return ort_tree_untransformed(other) if g.attr("n_targets", 1) == 1 else other.expected
     labels = g.attr("classlabels_strings") or g.attr("classlabels_int64s")
     return ort_tree_two_classes(other) if len(labels) == 2 else other.expected
+
+
+def ort_tree_one_label(g: Given) -> list[Any] | None:
+    """With a single integer label, 1 where its score is positive and 0 elsewhere."""
+    scores = g.expected[1]
+    return [np.where(scores.value[:, 0] > 0, 1, 0).astype(np.int64), scores]

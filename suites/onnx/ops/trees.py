@@ -64,12 +64,13 @@ def _old(c: Call, kind: str, targets: int) -> list[Tree]:
     ):
         votes.setdefault((tree, node), []).append((target, w))
     modes, values = a("nodes_modes") or [], _either(c, "nodes_values")
-    leaves = {key for key, mode in zip(zip(a("nodes_treeids"), a("nodes_nodeids")), modes) if mode == "LEAF"}
+    names = list(zip(a("nodes_treeids") or [], a("nodes_nodeids") or []))
+    leaves = {key for key, mode in zip(names, modes) if mode == "LEAF"}
     require(votes.keys() <= leaves, "vote-at-leaf", "a vote is at no leaf")
     missing = a("nodes_missing_value_tracks_true") or [0] * len(modes)
-    table = {key: i for i, key in enumerate(zip(a("nodes_treeids"), a("nodes_nodeids")))}
+    table = {key: i for i, key in enumerate(names)}
     require(len(table) == len(modes), "node-once", "a node id appears twice in a tree")
-    yes, no, features = a("nodes_truenodeids"), a("nodes_falsenodeids"), a("nodes_featureids")
+    yes, no, features = (a(f"nodes_{n}") or [] for n in ("truenodeids", "falsenodeids", "featureids"))
     _within([f for f, mode in zip(features, modes) if mode != "LEAF"], c.inputs["X"].shape[-1], "feature-in-range")
 
     reached: set[int] = set()
@@ -214,16 +215,21 @@ def _features(d: Draw) -> int:
     return int(d.pick((9, 17, 129, 257))) if d.chance(16) else d.int(1, 4)
 
 
-def _draw_x(d: Draw, dtype: DType, features: int) -> T:
-    count = 0 if d.empty else d.pick((17, 129, 257)) if d.chance(32) else d.int(1, 5)
+_FAR = 1 << 31  # features or targets, of no row
+
+
+def _draw_x(d: Draw, dtype: DType, features: int, none: bool = False) -> T:
+    count = 0 if none or d.empty else d.pick((17, 129, 257)) if d.chance(32) else d.int(1, 5)
     t = rows(d, dtype, count, features, -12, 12)
     if dtype.kind == "f" and t.values and d.chance(4):
         t.values[d.int(0, len(t.values) - 1)] = float("nan")
     return t
 
 
-def _draw_old(kind: str) -> Any:
+def _draw_old(kind: str, odd: bool = True) -> Any:
     def draw(d: Draw) -> dict:
+        if odd and d.chance(16):
+            return _draw_odd(kind, d)
         features = _features(d)
         targets = d.int(10, 12) if d.chance(32) else d.int(2 if kind == "class" else 1, 3)
         dtype = d.dtype("X")
@@ -241,7 +247,7 @@ def _draw_old(kind: str) -> Any:
             _run_on(nodes, votes)
         if d.chance(8):  # a leaf asks for no feature: other libraries write -2 there
             for row in nodes:
-                row[3] = d.pick((0, -1, -2, features + 9)) if row[2] == "LEAF" else row[3]
+                row[3] = d.pick((0, -1, -2, features + 9, 2**31 - 1, -(2**31))) if row[2] == "LEAF" else row[3]
         if d.chance(8):  # an id is any number
             _renamed(d, nodes, votes)
         out: dict[str, Any] = {"X": _draw_x(d, dtype, features)}
@@ -282,7 +288,89 @@ def _draw_old(kind: str) -> Any:
     return draw
 
 
+def _draw_odd(kind: str, d: Draw) -> dict:
+    """An ensemble of no tree, whose fields are empty or left out; a tree of one leaf that asks for no feature, over rows
+    that have none; votes for one class alone; labels that are one or alike; any number of targets of no row."""
+    what = d.pick(("none", "none", "leaf", "alone", "far") if kind == "class" else ("none", "none", "leaf", "far", "0"))
+    targets = 0 if what == "0" else d.int(1, 3)
+    if what == "far" and kind != "class":
+        targets = _FAR + d.int(0, 2)
+    dtype = d.dtype("X")
+    features = d.int(0, 2) if what in ("none", "leaf", "0") else _FAR if what == "far" and d.bool() else d.int(1, 3)
+    label = targets - 1
+    votes = [] if what in ("none", "0") else [(label, d.int(-16, 16) / 4)]
+    trees: list[Tree] = [] if what == "none" else [Leaf(votes)]
+    if what == "far" and features or what == "alone":
+        trees = [Branch(d.pick(_MODES[:6]), features - 1, 0.5, d.bool(), Leaf(votes), Leaf([]))]
+    nodes, given = _flat(trees)
+    fields = ("treeids", "nodeids", "modes", "featureids", "values", "missing_value_tracks_true")
+    out: dict[str, Any] = {"X": _draw_x(d, dtype, features, what == "far")}
+    for prefix, names, rows_ in (
+        ("nodes", (*fields, "truenodeids", "falsenodeids"), nodes),
+        (kind, ("treeids", "nodeids", "ids", "weights"), given),
+    ):
+        for k, name in enumerate(names):
+            if rows_ or d.bool():
+                out[f"{prefix}_{name}"] = [row[k] for row in rows_]
+    if kind == "class":
+        out["base_values"] = [v + i / 128 for i, v in enumerate(quarters(d, targets))]
+        some = [d.pick((4, -1, 2**31 - 1))] * targets if d.bool() else [7, -2, 10][:targets]
+        out |= {"classlabels_int64s": some} if d.bool() else classes(d, targets, "classlabels_int64s")
+    else:
+        out["n_targets"] = targets
+    if dtype.name == "f64" and "nodes_values_as_tensor" in d.version.schema.attrs:
+        for name in ("nodes_values", f"{kind}_weights", "base_values"):
+            if name in out:
+                out[f"{name}_as_tensor"] = np.array(out.pop(name), np.float64)
+    return out
+
+
 def _draw_new(d: Draw) -> dict:
+    return _draw_odd_new(d) if d.chance(16) else _draw_usual_new(d)
+
+
+def _draw_odd_new(d: Draw) -> dict:
+    """A tree that is a leaf, as the text spells it; a root that two trees share, roots and leaves in any
+    order; features and targets of no row."""
+    dtype, how = d.types["T"], d.pick(("leaf", "order", "order", "far"))
+    if how == "order":
+        return _reordered(d, _draw_usual_new(d))
+    features, targets = (_FAR + 1, _FAR + 1) if how == "far" else (d.int(1, 3), d.int(1, 3))
+    return {
+        "X": _draw_x(d, dtype, features, how == "far"),
+        "tree_roots": [0] * d.int(1, 3),
+        "nodes_modes": np.zeros(1, U8.np),
+        "nodes_featureids": [features - 1],
+        "nodes_splits": np.full(1, 0.5, dtype.np),
+        "nodes_missing_value_tracks_true": [0],
+        **{f"nodes_{name}leafs": [1] for name in ("true", "false")},
+        **{f"nodes_{name}nodeids": [0] for name in ("true", "false")},
+        "leaf_targetids": [targets - 1],
+        "leaf_weights": np.full(1, d.int(-16, 16) / 4, dtype.np),
+        "n_targets": targets,
+    }
+
+
+def _reordered(d: Draw, out: dict) -> dict:
+    """Leaves in another order, some of which no node has, before those that are; roots the other way round, one of them
+    twice where it may be."""
+    n, more = len(out["leaf_targetids"]), d.pick((0, 9, 20))
+    at = d.shuffle(range(n + more))
+    weights = np.zeros(n + more, out["leaf_weights"].dtype)
+    targets = [0] * (n + more)
+    for k in range(n):
+        weights[at[k]], targets[at[k]] = out["leaf_weights"][k], out["leaf_targetids"][k]
+    ids = {
+        f"nodes_{side}nodeids": [
+            at[i] if leaf else i for leaf, i in zip(out[f"nodes_{side}leafs"], out[f"nodes_{side}nodeids"])
+        ]
+        for side in ("true", "false")
+    }
+    roots = out["tree_roots"][::-1]
+    return {**out, **ids, "leaf_weights": weights, "leaf_targetids": targets, "tree_roots": roots * d.int(1, 2)}
+
+
+def _draw_usual_new(d: Draw) -> dict:
     dtype = d.types["T"]
     features, targets = _features(d), d.int(1, 3)
     fold = d.int(0, 3) if targets == 1 else 1
@@ -431,7 +519,7 @@ def _ensemble(c: Call) -> Array:
 
 
 def _old_breaks(kind: str) -> dict[str, Any]:
-    draw = _draw_old(kind)
+    draw = _draw_old(kind, odd=False)
     return {
         "nodes-alike": _shorter(draw, "nodes_falsenodeids"),
         f"{kind}-alike": _shorter(draw, f"{kind}_nodeids"),
@@ -464,12 +552,12 @@ op(
     Sampling(_draw_new),
     Checks(
         breaks={
-            "nodes-alike": _shorter(_draw_new, "nodes_featureids"),
-            "leaf-alike": _shorter(_draw_new, "leaf_targetids"),
-            "target-in-range": _first(_draw_new, "leaf_targetids", 3),
+            "nodes-alike": _shorter(_draw_usual_new, "nodes_featureids"),
+            "leaf-alike": _shorter(_draw_usual_new, "leaf_targetids"),
+            "target-in-range": _first(_draw_usual_new, "leaf_targetids", 3),
             "aggregate-known": lambda d: {**_draw_new(d), "aggregate_function": 4},
             "transform-known": lambda d: {**_draw_new(d), "post_transform": 5},
-            "rank-2": _cube(_draw_new),
+            "rank-2": _cube(_draw_usual_new),
         }
     ),
     domain=ML,
