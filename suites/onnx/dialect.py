@@ -15,7 +15,8 @@ from harness.core.instance import SKIPPED, Arg, Graph, Instance
 from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, OpSchema, OpVersion, Results
 from harness.declare.interpreter import Watch, fed
-from suites.onnx import broken, builder, edges, notation, parse, schemas
+from harness.declare.op_version.nearby import takes
+from suites.onnx import broken, builder, edges, far, notation, parse, schemas
 from suites.onnx.codecs import Scalar
 from suites.onnx.interpret import Run
 
@@ -120,7 +121,7 @@ class Onnx(Dialect):
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
         """Float attributes as stored; now and then symbolic dimensions, or the attribute that version 1 carried
-        idly."""
+        idly, or counts far beyond what is there (``far``)."""
         touch = self._touches.get(version.key)
         if touch is None:
             touch = self._touches[version.key] = _Touch(version)
@@ -138,7 +139,7 @@ class Onnx(Dialect):
                 if how > 3:
                     may = builder.encodings(x.dtype, int(inst.opset))
                     x.encoding = may[how - 4] if how - 4 < len(may) else ""
-        return inst
+        return far.far_of(version, d, inst, takes)
 
     def _finish_attrs(self, version: OpVersion, d: Draw, inst: Instance, touch: _Touch) -> None:
         attrs = inst.attrs

@@ -30,7 +30,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "DequantizeLinear": ("rank:x_scale", "x_zero_point"),
     "QLinearMatMul": ("rank:y_scale", "a_zero_point", "b_zero_point", "y_zero_point"),
     # "the update count of X. It should be a scalar"
-    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("R", "T", "rank:inputs")),
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), ("rank:R", "rank:T")),
     "QLinearConv": (
         *("x_zero_point", "y_zero_point", "auto_pad", "pads", "rank:x_scale", "rank:w_scale", "rank:y_scale"),
     ),

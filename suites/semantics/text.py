@@ -118,8 +118,8 @@ def ngrams(
     w = [1.0] * number if weights is None else list(weights)
     for r, row in enumerate(rows.tolist()):
         found = [0] * number
-        for n in range(shortest, longest + 1):
-            for gap in range(1, skips + 2):
+        for n in range(shortest, min(longest, len(counts)) + 1):  # longer ones are in no pool
+            for gap in range(1, min(skips, len(row)) + 2):
                 if n == 1 and gap > 1:
                     break
                 for i in range(len(row) - (n - 1) * gap):

@@ -142,7 +142,7 @@ def drawer(parts: int, extra: Callable[[Draw], dict], squares: bool = True) -> C
     last and stay away from 0, where a step has no bound."""
 
     def draw(d: Draw) -> dict:
-        shapes = [d.shape(0, 3) for _ in range(d.int(1, 2))]
+        shapes = [d.shape(0, 8 if d.chance(8) else 3) for _ in range(d.int(1, 2))]
         kinds = [d.pick(("positive", "prob", "unit") if parts == 3 else ("prob", "unit"))] * parts
         if kinds[0] == "unit":
             kinds[-1] = "uniform:0.0625:1" if squares else "unit"

@@ -201,7 +201,10 @@ def _draw(d: Draw) -> dict[str, Any]:
     the inner gradient that nothing reads are skipped."""
     dtype: DType = d.pick(d.version.schema.dtypes("T2"))
     n, k = d.int(1, 3), d.int(1, 3)
-    shapes = {"a": (n, k), "b": (n, k), "w": (k, d.int(1, 3))}
+    shapes: dict[str, tuple[int, ...]] = {"a": (n, k), "b": (n, k), "w": (k, d.int(1, 3))}
+    whole = d.chance(3)  # of any rank, and then without a product
+    if whole:
+        shapes |= dict.fromkeys("ab", d.shape(0, 8))
     nodes: list[Node] = []
     consts: dict[str, Any] = {}
     used, now = ["a"], "a"
@@ -209,7 +212,7 @@ def _draw(d: Draw) -> dict[str, Any]:
         how, out = d.int(0, 4), f"t{i}"
         if how <= 1:
             nodes.append(_node(d.pick(_UNARY), [now], out))
-        elif how == 2 and "w" not in used:
+        elif how == 2 and "w" not in used and not whole:
             nodes.append(_node("MatMul", [now, "w"], out))
             used.append("w")
         elif how == 3 and "w" not in used:

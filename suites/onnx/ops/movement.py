@@ -308,8 +308,8 @@ def _center(call: Call) -> np.ndarray:
 
 
 def _draw_center(d: Draw) -> dict:
-    shape = d.shape(1, 4)
-    axes = d.subset(range(len(shape)), 1) if d.bool() else None
+    shape = d.shape(0 if d.chance(16) else 1, 4)
+    axes = d.subset(range(len(shape)), 0 if d.chance(16) else 1) if shape and d.bool() else None
     at = range(len(shape)) if axes is None else axes
     target = [d.int(0 if d.empty else 1, shape[a] + 3) for a in at]
     return {

@@ -36,10 +36,15 @@ def _draw(d: Draw) -> dict:
     schema = d.version.schema
     rank = d.int(1, 3)
     shape = [d.int(8, 16) for _ in range(rank - 1)] + [256 // (8 ** (rank - 1)) * d.int(1, 3) or 8]
+    if d.chance(16):  # of few elements their type, and that they stand in the range
+        shape = list(d.shape(0, 4))
     if "shape" in schema.attrs:
         out["shape"] = shape
     else:
         out["input"] = T(shape, "prob" if d.version.op == "Bernoulli" else None)
+        if d.version.op == "Bernoulli" and d.chance(16):
+            four = [d.pick((0.0, -0.0, 1.0, 0.5)) for _ in range(4)]
+            out["input"] = T(shape, values=(four * (int(np.prod(shape)) // 4 + 1))[: int(np.prod(shape))])
     types = schema.dtypes(schema.outputs[0].element)
     if d.bool() or ("input" in out and d.dtype("input") not in types):
         out["dtype"] = d.pick(types)
@@ -89,6 +94,19 @@ op(
 
 def _draw_multinomial(d: Draw) -> dict:
     out: dict[str, Any] = {"input": T((d.int(1, 3), d.int(1, 5)), "unit"), "sample_size": d.int(100, 300)}
+    if d.chance(8):  # one outcome has all of the weight, or two share it; of -inf there is none
+        dtype = d.dtype("input")
+        high = float_max(dtype)
+        some = (high, -high, 0.0, -0.0, -float("inf"), high / 2, -60000.0)
+        n, k = d.int(1, 3), d.int(1, 5)
+        rows = [[d.pick((high, high / 4, 0.0, -0.0)), *(d.pick(some) for _ in range(k - 1))] for _ in range(n)]
+        out["input"] = T((n, k), values=[v for row in rows for v in d.shuffle(row)])
+    if d.chance(8):  # "Number of times to sample"
+        out["sample_size"] = d.pick((0, 1, 1, 2, 3, 4, 5))
+        if out["sample_size"] == 1 and d.bool():
+            del out["sample_size"]
+        if d.chance(8):
+            out = {"input": T((0, d.int(1, 3)), "unit"), "sample_size": 2**31 - 1}
     if d.bool():
         out["dtype"] = d.pick(d.version.schema.dtypes("T2"))
     if d.bool():

@@ -201,7 +201,7 @@ op(
 
 
 def _element(d: Draw, dtype: DType) -> T:
-    return seq_of(d, dtype, 1) if d.chance(3) else T(d.shape(0, 4), dtype=dtype)
+    return seq_of(d, dtype, 1) if d.chance(3) else T(d.shape(0, 8 if d.chance(8) else 4), dtype=dtype)
 
 
 def _draw_optional(d: Draw) -> dict:

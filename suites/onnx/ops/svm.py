@@ -29,8 +29,8 @@ from harness.declare import (
 )
 from harness.tolerance import gamma
 from suites.onnx import op
-from suites.onnx.ops.ml.common import ML, quarters, require, rows
-from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels
+from suites.onnx.ops.ml.common import ML, quarters, require
+from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels, points, width
 from suites.semantics import coupling
 from suites.semantics import tabular as s
 
@@ -188,9 +188,9 @@ def _draw(d: Draw) -> dict[str, Any]:
 
 def _machine(d: Draw, how: int) -> dict[str, Any]:
     """how: 0 without support vectors, 1 without probabilities."""
-    n, f, k = d.int(1, 4), d.int(1, 4), d.int(2, 4)
+    f, k = min(width(d), 17), d.int(2, 4)
     pairs = k * (k - 1) // 2
-    out: dict[str, Any] = {"X": rows(d, d.types["T1"], n, f, -4, 4), **classes(d, k, INTS)}
+    out: dict[str, Any] = {"X": points(d, d.types["T1"], f, -4, 4), **classes(d, k, INTS)}
     if d.bool():
         out["post_transform"] = d.pick(POSTS)
     if how == 0:  # a linear machine a class

@@ -125,8 +125,17 @@ def _draw_ngrams(d: Draw) -> dict:
     """Up to three tokens long; the coordinates may leave some out."""
     text = d.types["T"].kind == "s"
     tokens: list[Any] = ["a", "b", "c", "d"] if text else [1, 2, 3, 4]
+    if d.chance(4):
+        ends = (
+            (0, -1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
+            if d.types["T"].bits == 64
+            else (0, -1, 2**31 - 1, -(2**31))
+        )
+        tokens = d.shuffle(["", "é", "a b", "d"] if text else ends)[:4]
     longest = d.int(2, 3)
     kept: list[Any] = tokens[: d.int(0, 3)]
+    if d.chance(8):  # a long pool of 1-grams
+        kept = [*tokens, *([f"w{k}" for k in range(16)] if text else range(20, 36))]
     starts, count = [0], len(kept)
     for n in range(2, longest + 1):
         starts.append(len(kept))
@@ -146,6 +155,8 @@ def _draw_ngrams(d: Draw) -> dict:
         "max_skip_count": d.int(0, 3),
         "pool_strings" if text else "pool_int64s": kept,
     }
+    if d.chance(16):  # longer than any of the pool
+        out["max_gram_length"] = 2**31 - 1
     if d.bool():
         out["weights"] = [d.int(1, 16) / 4 for _ in range(count)]
     return out

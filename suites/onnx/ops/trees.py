@@ -289,8 +289,8 @@ def _draw_old(kind: str, odd: bool = True) -> Any:
 
 
 def _draw_odd(kind: str, d: Draw) -> dict:
-    """An ensemble of no tree, whose fields are empty or left out; a tree of one leaf that asks for no feature, over rows
-    that have none; votes for one class alone; labels that are one or alike; any number of targets of no row."""
+    """An ensemble of no tree, whose fields are empty or left out; a tree of one leaf that asks for no feature, over
+    rows that have none; votes for one class alone; labels that are one or alike; any number of targets of no row."""
     what = d.pick(("none", "none", "leaf", "alone", "far") if kind == "class" else ("none", "none", "leaf", "far", "0"))
     targets = 0 if what == "0" else d.int(1, 3)
     if what == "far" and kind != "class":
@@ -300,7 +300,7 @@ def _draw_odd(kind: str, d: Draw) -> dict:
     label = targets - 1
     votes = [] if what in ("none", "0") else [(label, d.int(-16, 16) / 4)]
     trees: list[Tree] = [] if what == "none" else [Leaf(votes)]
-    if what == "far" and features or what == "alone":
+    if (what == "far" and features) or what == "alone":
         trees = [Branch(d.pick(_MODES[:6]), features - 1, 0.5, d.bool(), Leaf(votes), Leaf([]))]
     nodes, given = _flat(trees)
     fields = ("treeids", "nodeids", "modes", "featureids", "values", "missing_value_tracks_true")

@@ -108,6 +108,8 @@ def one_hot(
     a = norm_axis(axis, indices.ndim + 1)
     if depth < 0:
         raise RuleError("depth-not-negative", f"depth {depth}")
+    if not indices.size:  # the classes of no index are not counted one by one
+        return np.empty((*indices.shape[:a], depth, *indices.shape[a:]), np.result_type(on))
     i = indices.astype(np.float64).astype(np.int64) if of(indices).kind == "f" else indices.astype(np.int64)
     if negative == "wrap":
         i = np.where(i < 0, i + depth, i)

@@ -33,8 +33,8 @@ def depth_to_space(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str
     """
     n, c, h, w = x.shape
     m = _divides(c, max(block, 0) * block, "block-divides-channels")
-    if not x.size:
-        return np.zeros((n, m, h * block, w * block), x.dtype)
+    if not x.size:  # blocks of nothing may be larger than any memory
+        return np.empty((n, m, h * block, w * block), x.dtype)
     if mode == "dcr":
         y = x.reshape(n, block, block, m, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
@@ -78,8 +78,8 @@ def space_to_depth(x: Any[Array, "n c h w"], *, block: Integer, mode: Choice[str
     """
     n, c, h, w = x.shape
     p, q = _divides(h, block, "block-divides-space"), _divides(w, block, "block-divides-space")
-    if not x.size:
-        return np.zeros((n, c * block * block, p, q), x.dtype)
+    if not x.size:  # blocks of nothing may be larger than any memory
+        return np.empty((n, c * block * block, p, q), x.dtype)
     y = x.reshape(n, c, p, block, q, block)
     y = y.transpose(0, 3, 5, 1, 2, 4) if mode == "dcr" else y.transpose(0, 1, 3, 5, 2, 4)
     return y.reshape(n, c * block * block, p, q)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, of
+from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, int_range, of
 from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
 from suites.onnx import op
@@ -74,14 +74,22 @@ def label_type(c: Call, i: int) -> DType:
     return found[0] if found else of(a("values_tensor"))
 
 
+def _integers(d: Draw, dtype: DType) -> list[Any]:
+    """Distinct integers; now and then the ends of the type and of an i32."""
+    if not d.chance(4):
+        return [1, 2, 5, -3, 40]
+    lo, hi = int_range(dtype)
+    return list(dict.fromkeys((0, hi, lo, min(hi, 2**31 - 1), max(lo, -(2**31)), 1)))
+
+
 def some(d: Draw, dtype: DType, n: int) -> list[Any]:
     """Distinct keys, or any values."""
     pool: list[Any] = (
         list(WORDS)
         if dtype.kind == "s"
-        else [1, 2, 5, -3, 40]
+        else _integers(d, dtype)
         if dtype.kind in "iu"
-        else [0.5, 1.25, -2.0, float("nan"), 3.0]
+        else [0.5, 1.25, -2.0, float("nan"), 3.0, -0.5]
     )
     return d.shuffle(pool)[:n]
 
@@ -99,22 +107,23 @@ def _more_keys(d: Draw) -> dict:
     return {"keys_int64s": [1], "keys_strings": ["a"], **out}
 
 
+_ENDS = (0, 1, -1, 100, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 _SUFFIX = {"i64": "int64s", "str": "strings", "f32": "floats"}
 
 
 def _draw_label(d: Draw) -> dict:
     dtype, v = d.types["T1"], d.version.version
-    shape = d.shape(0, 3)
+    shape = d.shape(0, 4)
     if v == 1:
         n = d.int(1, 4)
         out: dict[str, Any] = {"classes_strings": d.shuffle(WORDS)[:n]}
         out["X"] = (
             words(d, shape, WORDS)
             if dtype.kind == "s"
-            else T(shape, values=[d.int(-1, n) for _ in range(int(np.prod(shape)))])
+            else T(shape, values=[d.int(-1, n) if d.int(0, 7) else d.pick(_ENDS) for _ in range(int(np.prod(shape)))])
         )
         if d.bool():
-            out |= {"default_int64": 7} if dtype.kind == "s" else {"default_string": "none"}
+            out |= {"default_int64": d.pick((7, *_ENDS))} if dtype.kind == "s" else {"default_string": "none"}
         return out
     n = d.int(1, 5)
     keys = some(d, dtype, n)
@@ -170,14 +179,16 @@ def _map_category(c: Call) -> Array:
 
 
 def _draw_category(d: Draw) -> dict:
-    n, shape, text = d.int(1, 4), d.shape(0, 3), d.types["T1"].kind == "s"
-    out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle((3, -1, 0, 12))[:n]}
+    n, shape, text = d.int(1, 4), d.shape(0, 4), d.types["T1"].kind == "s"
+    some_ = (3, -1, 0, 12) if d.int(0, 3) else (1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
+    out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle(some_)[:n]}
     out["X"] = (
-        words(d, shape, WORDS)
-        if text
-        else T(shape, values=[d.pick((3, -1, 0, 12, 5)) for _ in range(int(np.prod(shape)))])
+        words(d, shape, WORDS) if text else T(shape, values=[d.pick((*some_, 5)) for _ in range(int(np.prod(shape)))])
     )
-    return {**out, **({"default_int64": d.int(-1, 9)} if text else {"default_string": "none"})}
+    return {
+        **out,
+        **({"default_int64": d.int(-1, 9) if d.int(0, 3) else d.pick(_ENDS)} if text else {"default_string": "none"}),
+    }
 
 
 op(
@@ -203,9 +214,11 @@ def _one_hot(c: Call) -> Array:
 
 
 def _draw_hot(d: Draw) -> dict:
-    shape, dtype, all_known = d.shape(0, 3), d.types["T"], d.bool()
+    shape, dtype, all_known = d.shape(0, 4), d.types["T"], d.bool()
     n = int(np.prod(shape))
-    cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else (3, -1, 0, 12))[: d.int(1, 4)]
+    far = (1, -(2**31), *((2**31 - 1,) if dtype.bits == 64 or dtype.kind != "f" else (1 << 30,)))
+    some_ = (3, -1, 0, 12) if d.int(0, 3) else far
+    cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else some_)[: d.int(1, 4)]
     pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
     values = [d.pick(pool) for _ in range(n)]
     part = 0.25 * d.int(0, 3) if d.bool() else 0.0  # "the data will be cast to integers": toward zero

@@ -82,8 +82,11 @@ def _vectorize(c: Call) -> Array:
 
 def _draw_vectorize(d: Draw) -> dict:
     kt, vt = d.pick(((I64, F32), (STR, F32), (STR, I64), (I64, STR), (I64, F64), (STR, F64)))
-    keys: list[Any] = d.shuffle(("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2))
-    used = keys[: d.int(1, 4)]
+    keys: list[Any] = d.shuffle(
+        ("a", "b", "c", "z") if kt is STR else (1, 4, 9, -2) if d.bool() else (0, 2**31 - 1, -(2**31), 7)
+    )
+    keys = keys[: d.int(1, 4)] if d.chance(3) else keys
+    used = keys[: d.int(1, len(keys))]
     values = some(d, vt, 5) if vt not in (F32, F64) else quarters(d, 5)
     return {
         "X": _map(kt, used, vt, values[: len(used)]),
@@ -118,7 +121,10 @@ def _draw_zip_map(d: Draw) -> dict[str, Any]:
     shape = (n,) if d.chance(4) else (d.int(0, 3), n)
     if d.bool():
         return {"X": T(shape), "classlabels_strings": d.shuffle(WORDS)[:n]}
-    return {"X": T(shape), "classlabels_int64s": d.shuffle((-3, 0, 2, 7, 1 << 40))[:n]}
+    return {
+        "X": T(shape),
+        "classlabels_int64s": d.shuffle((-3, 0, 2, 7, 1 << 40) if d.bool() else (1, -(2**31), 2**31 - 1, 5))[:n],
+    }
 
 
 def _break_zip_map(d: Draw) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, I64, STR
+from harness.core.dtypes import F32, I64, STR, DType
 from harness.declare import (
     Call,
     Checks,
@@ -15,6 +15,7 @@ from harness.declare import (
     Evaluation,
     Sampling,
     Spelling,
+    T,
     bounded,
     exact,
     gathered,
@@ -62,10 +63,24 @@ def _regress(c: Call) -> Array:
     return s.post(x @ w.T + b, c.attr("post_transform"))
 
 
+def points(d: Draw, dtype: DType, f: int, lo: int = -12, hi: int = 12, vector: bool = True) -> T:
+    """Rows of f features, none, some or many; one of them as a vector, where that is stated: "[C] or [N,C]"; now and then a number that is
+    far below the others, or -0."""
+    n = 0 if d.empty else d.pick((17, 129, 257)) if d.chance(32) else d.int(1, 4)
+    t = rows(d, dtype, n, f, lo, hi)
+    if dtype.kind == "f" and t.values and d.chance(8):
+        t.values[d.int(0, len(t.values) - 1)] = d.pick((-0.0, 1e-40 if dtype.bits > 16 else 6e-8))
+    return T((f,), values=t.values) if vector and n == 1 and d.chance(3) else t
+
+
+def width(d: Draw) -> int:
+    return int(d.pick((17, 130, 257))) if d.chance(24) else d.int(1, 5)
+
+
 def _draw_linear(d: Draw) -> dict:
-    n, f, k = d.int(1, 4), d.int(1, 5), d.int(1, 3)
+    f, k = width(d), d.int(1, 3)
     out: dict[str, Any] = {
-        "X": rows(d, d.dtype("X"), n, f),
+        "X": points(d, d.dtype("X"), f, vector=False),
         "coefficients": quarters(d, k * f),
         **transformed(d),
     }
@@ -134,11 +149,11 @@ def _multinomial(c: Call) -> str | None:
 
 def _draw_classify(d: Draw) -> dict:
     """The intercepts keep the scores of a row apart: no ties."""
-    n, f, k = d.int(1, 4), d.int(1, 5), d.int(2, 4)
+    f, k = width(d), d.int(2, 4)
     how = {"multi_class": d.int(0, 1)} if d.bool() else {}
     return {
         **how,
-        "X": rows(d, d.types["T1"], n, f),
+        "X": points(d, d.types["T1"], f),
         "coefficients": quarters(d, k * f),
         **transformed(d),
         "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))],
@@ -167,6 +182,7 @@ op(
 def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
     """Raises RuleError "sizes-fit"."""
     x = c.inputs["X"].astype(np.float64)
+    x = x.reshape(1, -1) if x.ndim == 1 else x
     n, given = c.attr("n_supports"), c.attr("support_vectors") or ()
     w = np.array(c.attr("coefficients") or ())
     require(n * x.shape[-1] == len(given) > 0, "sizes-fit", f"{len(given)} numbers for {n} support vectors")
@@ -221,10 +237,10 @@ def _one_class(c: Call) -> str | None:
 
 
 def _draw_svm(d: Draw) -> dict:
-    n, f, k = d.int(1, 4), d.int(1, 4), d.int(1, 4)
+    f, k = min(width(d), 17), d.int(1, 4)
     kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
     out = {
-        "X": rows(d, d.types["T"], n, f, -4, 4),
+        "X": points(d, d.types["T"], f, -4, 4),
         "coefficients": quarters(d, k),
         "support_vectors": quarters(d, k * f, -4, 4),
         "n_supports": k,
