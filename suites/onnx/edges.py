@@ -48,6 +48,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "Transpose": ("perm",),
     # "must be positive" (type and shape inference of the onnx package)
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), ("size",)),
+    # "All values in input have to be in the range:[0, 1]"
+    "Bernoulli": ("data:input",),
     "Multinomial": ("sample_size", "data:*"),
     # one number an axis; the extents that come of them are positive
     "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),

@@ -64,8 +64,8 @@ def _regress(c: Call) -> Array:
 
 
 def points(d: Draw, dtype: DType, f: int, lo: int = -12, hi: int = 12, vector: bool = True) -> T:
-    """Rows of f features, none, some or many; one of them as a vector, where that is stated: "[C] or [N,C]"; now and then a number that is
-    far below the others, or -0."""
+    """Rows of f features, none, some or many; one of them as a vector, where that is stated: "[C] or [N,C]"; now and
+    then a number that is far below the others, or -0."""
     n = 0 if d.empty else d.pick((17, 129, 257)) if d.chance(32) else d.int(1, 4)
     t = rows(d, dtype, n, f, lo, hi)
     if dtype.kind == "f" and t.values and d.chance(8):
