@@ -308,8 +308,8 @@ def _roi_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
     lost = ~(np.abs(wide) * max(counts, default=1) * 4 < float_max(of(x)))
     if not lost.any():
         return _roi_edge(inputs, params)
-    reached = np.pad(lost, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    reached = np.lib.stride_tricks.sliding_window_view(reached, (3, 3), axis=(2, 3)).any((4, 5))
+    around: Object = np.lib.stride_tricks.sliding_window_view
+    reached = around(np.pad(lost, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), axis=(2, 3)).any((4, 5))
     at = _aligned(reached, inputs["rois"], inputs["batch"], mode="avg", **how) > 0
     rest = _roi_edge({**inputs, "x": np.where(lost, 0, x).astype(x.dtype)}, params)
     return gathered(underspecified("inf, NaN or a sum beyond the type next to a sample: weights of 0", at), rest)

@@ -225,8 +225,7 @@ def ort_f32_twiddles(g: Given) -> Outputs:
         total = size.sum(1)[:, None, None, None]
     else:
         x, last = g["input"], g["axis"]
-        axis = (
-            int(g.attr("axis", 1) if g.case.version.version < 20 else -2 if last is None else last.ravel()[0]) % x.ndim
-        )
+        given = g.attr("axis", 1) if int(g.case.version.version) < 20 else -2 if last is None else last.ravel()[0]
+        axis = int(given) % x.ndim
         total = np.abs(x).sum((axis, -1), keepdims=True) / (due.shape[axis] if g.attr("inverse", 0) else 1)
     return [Near(due, 1e-6 * np.where(np.isfinite(total), total, 0.0))]

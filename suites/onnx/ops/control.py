@@ -251,15 +251,14 @@ def _at_ends(d: Draw, given: list[T], body: Graph) -> list[T]:
     if d.breaking or not d.chance(4) or _casts(body):
         return given
     adds = not _only_moves(body)
-    may = [k for k, t in enumerate(given) if t.dtype is not None and t.kind == "tensor" and t.items is None]
-    may = [k for k in may if given[k].dtype.kind in ("f" if adds else "fiu") and 0 < math.prod(given[k].shape) <= MOST]
-    may = [k for k in may if given[k].dtype.bits > 8]
+    plain = [(k, t, t.dtype) for k, t in enumerate(given) if t.dtype is not None and t.kind == "tensor"]
+    plain = [(k, t, dt) for k, t, dt in plain if t.items is None and 0 < math.prod(t.shape) <= MOST and dt.bits > 8]
+    may = [(k, t, dt) for k, t, dt in plain if dt.kind in ("f" if adds else "fiu")]
     if not may:
         return given
-    k = d.pick(may)
-    t = given[k]
-    values = at_ends(d, Arg(t.dtype, tuple(t.shape)))
-    return [T(t.shape, dtype=t.dtype, values=values) if j == k else x for j, x in enumerate(given)]
+    k, t, dt = d.pick(may)
+    values = at_ends(d, Arg(dt, tuple(t.shape)))
+    return [T(t.shape, dtype=dt, values=values) if j == k else x for j, x in enumerate(given)]
 
 
 def _only_moves(g: Graph) -> bool:
