@@ -30,6 +30,25 @@ def extents_kept_in_32_bits(g: Given) -> Outputs:
     return [np.zeros(tuple(extents), g["x"].dtype)] if (extents >= 0).all() else None
 
 
+def extents_of_blocks_in_32_bits(g: Given) -> Outputs:
+    """space_to_batch, as type inference tells it: an extent with its paddings wraps before it is divided by the block;
+    and batch_to_space, where the extent is multiplied by the block first."""
+    x, block = g["x"].shape, np.array(g.attr("block_shape"), np.int64)
+    n, padded = block.size, g["paddings"] if g["paddings"] is not None else g["crops"]
+    many = int(np.prod(block))
+    space = np.array(x[1 : 1 + n], np.int64)
+    if g["paddings"] is not None:
+        shape = x[0] * many, *(_in_32_bits(space + padded.astype(np.int64).sum(1)) // block)
+    else:
+        shape = x[0] // many, *_in_32_bits(space * block - padded.astype(np.int64).sum(1))
+    due = tuple(int(n) for n in (*shape, *x[1 + n :]))
+    return [Such(lambda a: a.shape == due, np.zeros((0,), g["x"].dtype), type_alone=True)]
+
+
+def _in_32_bits(v: np.ndarray) -> np.ndarray:
+    return (v + 2**31) % 2**32 - 2**31
+
+
 def range_of_a_distance_in_32_bits(g: Given) -> Outputs:
     """range_1d of integers: the distance of start and end wraps in 32 bits; as many elements as follow from that."""
     start, step, count = _range_in_32_bits(g)
