@@ -195,6 +195,10 @@ def answered(outputs: Sequence[Any], given: Given, result: Result, info: Backend
         if isinstance(told_, Such):
             if told_.type_alone and isinstance(a, TypeOnly) and a.dtype:
                 extents = [n for n in a.shape or () if isinstance(n, int)]
+                if min(extents, default=0) < 0:  # an array has no such extent
+                    if not told_.test(a):
+                        return False
+                    continue
                 if len(extents) == len(a.shape or ()):
                     a = np.broadcast_to(np.zeros((), BY_NAME[a.dtype].np), extents)
             if not isinstance(a, np.ndarray) or not told_.test(a):

@@ -42,7 +42,7 @@ def extents_of_blocks_in_32_bits(g: Given) -> Outputs:
     else:
         shape = x[0] // many, *_in_32_bits(space * block - padded.astype(np.int64).sum(1))
     due = tuple(int(n) for n in (*shape, *x[1 + n :]))
-    return [Such(lambda a: a.shape == due, np.zeros((0,), g["x"].dtype), type_alone=True)]
+    return [Such(lambda a: tuple(a.shape) == due, np.zeros((0,), g["x"].dtype), type_alone=True)]
 
 
 def _in_32_bits(v: np.ndarray) -> np.ndarray:
