@@ -36,12 +36,12 @@ def extents_of_blocks_in_32_bits(g: Given) -> Outputs:
     x, block = g["x"].shape, np.array(g.attr("block_shape"), np.int64)
     n, padded = block.size, g["paddings"] if g["paddings"] is not None else g["crops"]
     many = int(np.prod(block))
-    space = np.array(x[1 : 1 + n], np.int64)
+    space = np.array(x[2 : 2 + n], np.int64)
     if g["paddings"] is not None:
-        shape = x[0] * many, *(_in_32_bits(space + padded.astype(np.int64).sum(1)) // block)
+        shape = x[0] * many, x[1], *(_in_32_bits(space + padded.astype(np.int64).sum(1)) // block)
     else:
-        shape = x[0] // many, *_in_32_bits(space * block - padded.astype(np.int64).sum(1))
-    due = tuple(int(n) for n in (*shape, *x[1 + n :]))
+        shape = x[0] // many, x[1], *_in_32_bits(space * block - padded.astype(np.int64).sum(1))
+    due = tuple(int(n) for n in (*shape, *x[2 + n :]))
     return [Such(lambda a: tuple(a.shape) == due, np.zeros((0,), g["x"].dtype), type_alone=True)]
 
 
