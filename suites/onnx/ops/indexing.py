@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ op("GatherND", s.gather_nd, since=12, x="data")
 op("Scatter", s.scatter_elements, Spelling(x="data", fixed={"signed": False}), _MAY_REPEAT, until=9)
 op("Scatter", s.scatter_elements, _MAY_REPEAT, since=11, x="data")  # deprecated, "provides the same functionality"
 op("ScatterElements", s.scatter_elements, _MAY_REPEAT, x="data")
-op("ScatterND", s.scatter_nd, _MAY_REPEAT, x="data")
+op("ScatterND", s.scatter_nd, replace(_MAY_REPEAT, stated={"data": "_n *_d"}), x="data")  # "of rank r >= 1"
 op("TensorScatter", s.cache_write, x="past_cache", starts="write_indices")
 op(
     "Compress", s.compress, Checks(breaks={"one-axis": None}), until=10, x="input"

@@ -295,6 +295,8 @@ def _center(call: Call) -> np.ndarray:
     axes = norm_axes(axes, x.ndim)
     if target.shape != (len(axes),):
         raise RuleError("one-per-axis", f"shape has shape {list(target.shape)} for {len(axes)} axes")
+    if (target < 0).any():
+        raise RuleError("extents-nonnegative", f"shape {target.tolist()}")
     for a, n in zip(axes, target.tolist()):
         have = x.shape[a]
         if n < have:
@@ -335,7 +337,8 @@ op(
     "CenterCropPad",
     Evaluation(_center, exact(), "ONNX CenterCropPad-18"),
     Sampling(_draw_center),
-    Checks(breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list}),
+    # what a window of fewer than no elements holds is not said
+    Checks(breaks={"axes-in-range": _center_beyond, "one-per-axis": _center_list, "extents-nonnegative": None}),
 )
 
 
