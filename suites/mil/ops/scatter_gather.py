@@ -350,6 +350,7 @@ for span, sign in SPANS:
         Spelling(x="data", reduction=MODE, fixed=fixed),
         Sampling(_draw_scatter_nd),
         Checks(
+            stated={"data": "_n *_d"},  # "the index is stored in the last dim of indices", an index of an axis
             ambiguous=_open(s.scatter_nd, "add"),
             breaks={
                 "index-in-range": _break_scatter("nd"),

@@ -196,7 +196,13 @@ def _break_axes(d: Draw) -> dict[str, Any]:
     return {"x": T(shape), "axes": [d.pick((len(shape), -len(shape) - 1))]}
 
 
-op("squeeze", s.squeeze, Sampling(_draw_squeeze), Checks(breaks={"axes-in-range": _break_axes}), axes=Fn(_axes_of))
+op(
+    "squeeze",
+    s.squeeze,
+    Sampling(_draw_squeeze),
+    Checks(breaks={"axes-in-range": _break_axes}, stated={"x": "_n *_d"}),  # "Must be at least 1-D."
+    axes=Fn(_axes_of),
+)
 op("expand_dims", s.expand_dims)
 
 
