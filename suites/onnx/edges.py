@@ -12,6 +12,7 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "InstanceNormalization": ("rank:input",),
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
     "BatchNormalization": ("outputs", "training_mode"),
+    "SpatialBN": ("outputs",),
     # "present_key, present_value, past_key and past_value should all be present or none"
     "Attention": ("outputs",),
     # "if the input type is floating point, then the fmod attribute must be set to 1"

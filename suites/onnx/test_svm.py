@@ -93,7 +93,7 @@ def test_probabilities_and_labels_follow_the_published_formulas() -> None:
             continue
         labels, z = (e.value for e in VERSION.evaluate(c))
         names = c.attr("classlabels_strings") or c.attr("classlabels_ints")
-        for n, row in enumerate(c.inputs["X"].astype(float).tolist()):
+        for n, row in enumerate(np.atleast_2d(c.inputs["X"].astype(float)).tolist()):
             p = probabilities(c, row)
             want = transformed(p, c.attr("post_transform"))
             np.testing.assert_allclose(z[n], want, rtol=1e-5, atol=1e-6, err_msg=notation.text(inst))
@@ -112,7 +112,7 @@ def test_without_probabilities_the_values_of_all_pairs() -> None:
         if c.attr("prob_a") or not c.attr("vectors_per_class"):
             continue
         _, z = (e.value for e in VERSION.evaluate(c))
-        for n, row in enumerate(c.inputs["X"].astype(float).tolist()):
+        for n, row in enumerate(np.atleast_2d(c.inputs["X"].astype(float)).tolist()):
             want = transformed([v for _, _, v in machines(c, row)], c.attr("post_transform"))
             np.testing.assert_allclose(z[n], want, rtol=1e-5, atol=1e-6, err_msg=notation.text(inst))
         seen += 1

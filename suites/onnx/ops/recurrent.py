@@ -28,7 +28,10 @@ class Recurrence(Slotted):
         if not b.draw.chance(8):
             b.attrs["hidden_size"] = value.shape[-1]
         if "output_sequence" in b.version.schema.attrs:  # "Y ... is optional if `output_sequence` is 0"
-            b.attrs["output_sequence"] = 1
+            if not b.draw.chance(8):
+                b.attrs["output_sequence"] = 1
+            elif b.draw.bool():
+                b.attrs["output_sequence"] = 0
 
 
 class Direction(Codec):
