@@ -314,6 +314,10 @@ def _broken(v: OpVersion, make: Break, d: Draw) -> Instance | None:
     return make(v, d, v.draw(d.engine, d.opset, edges=False))
 
 
+_SINCE = {("Tile", "repeats-nonnegative"): 6, ("Pad", "axes-in-range"): 18}  # when the operand came
+
+
 def rules_of(v: OpVersion) -> dict[str, Callable[[Draw], Instance | None]]:
     """The rules of an op version that are broken here."""
-    return {rule: partial(_broken, v, make) for rule, make in _BREAKS.get(v.op, {}).items()}
+    there = {r: make for r, make in _BREAKS.get(v.op, {}).items() if int(v.version) >= _SINCE.get((v.op, r), 1)}
+    return {rule: partial(_broken, v, make) for rule, make in there.items()}

@@ -52,6 +52,8 @@ def _filled(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
 
 
 def _tiled(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    if "repeats" not in inst.args:  # version 1 has one number
+        return None
     return _list(_with(inst, "input", _tensor(inst.tensors("input")[0], 0, 1)), "repeats", [1, d.pick(_FAR)])
 
 

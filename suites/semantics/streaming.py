@@ -281,6 +281,9 @@ def _recur(i: Mapping[str, Object], p: Mapping[str, Object], sign: float = 1.0) 
     ):
         if i[name] is not None and i[name].shape not in wants:
             raise RuleError(f"{name}-fits", f"{list(i[name].shape)}, expected {' or '.join(map(str, wants))}")
+    for part, name in (("gated", "decay"), ("delta", "beta")):
+        if part in p["rule"] and i[name] is None:
+            raise RuleError(f"{name}-given", p["rule"])
     scale = p["scale"] or 1 / np.sqrt(dk)
     if not b:
         return np.zeros((b, t, hq * dv)), np.zeros((b, hk, dk, dv))
@@ -289,14 +292,10 @@ def _recur(i: Mapping[str, Object], p: Mapping[str, Object], sign: float = 1.0) 
     beta = None if i["beta"] is None else i["beta"].astype(np.float64)
     rule, out = p["rule"], np.zeros((b, t, hq, dv))
     for s in range(t):
-        if "gated" in rule:
-            if g is None:
-                raise RuleError("decay-given", rule)
+        if "gated" in rule and g is not None:
             state = state * np.exp(g[:, s])[..., None]
         new = v[:, s]
-        if "delta" in rule:
-            if beta is None:
-                raise RuleError("beta-given", rule)
+        if "delta" in rule and beta is not None:
             new = (new - sign * np.einsum("bhkv,bhk->bhv", state, k[:, s])) * beta[:, s, :, None]
         state = state + k[:, s][..., None] * new[:, :, None, :]
         out[:, s] = scale * np.einsum("bhkv,bhk->bhv", np.repeat(state, hq // hk, 1), q[:, s])

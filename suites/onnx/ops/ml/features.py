@@ -194,10 +194,10 @@ def _join(c: Call) -> Array:
 def _draw_join(d: Draw) -> dict:
     n = d.pick((1, 1, 2, 3))
     widths = [d.int(0 if d.empty else 1, 4) for _ in range(d.int(1, 4))]
-    if d.chance(32):  # columns of no row
+    if d.chance(32) and not d.breaking:  # columns of no row
         n, widths = 0, [d.pick((0, 2**31 - 1, 3)), *widths]
     out: dict[str, Any] = {"X": [T((w,) if n == 1 and d.bool() else (n, w)) for w in widths]}
-    return out if d.chance(4) else {**out, "inputdimensions": widths}
+    return out if d.chance(4) and not d.breaking else {**out, "inputdimensions": widths}
 
 
 def _uneven(d: Draw) -> dict:
