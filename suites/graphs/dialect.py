@@ -25,7 +25,7 @@ class GraphDialect(ProgramDialect):
     base: the dialect of the nodes.
     kinds: by name.
     types: element types of inputs.
-    results: element types of outputs that no input has.
+    made_types: element types of outputs that no input has.
     of_shapes: ops whose result follows from the shapes of their operands.
     """
 
@@ -36,14 +36,14 @@ class GraphDialect(ProgramDialect):
         "leave",
         "node_attrs",
         "of_shapes",
-        "results",
+        "made_types",
         "types",
     }
     language: GraphLanguage
     base: Dialect
     types: Mapping[str, tuple[str, ...]]
     of_shapes: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
+    made_types: tuple[str, ...] = ()
 
     def __init__(self, package: str, base: Dialect, kinds: Mapping[str, Kind], types: Sequence[str]) -> None:
         super().__init__(package, GraphLanguage(base))
@@ -66,7 +66,7 @@ class GraphDialect(ProgramDialect):
 
     @cached_property
     def schemas(self) -> list[OpSchema]:
-        extra = {"results": self.results}
+        extra = {"results": self.made_types}
         return [program_schema(name, self.opsets[0], self.opsets[-1], self.types, extra) for name in self.kinds]
 
     def declare(self, name: str) -> None:

@@ -159,7 +159,9 @@ def test_what_differs_between_runs_is_fed() -> None:
         except Unsupported:
             continue
         fed = {(slot, k) for _, slot, k in model.inputs[0]}
-        fed |= {(slot, None) for slot in c.inst.shared()}  # the model feeds another slot's tensor to it
+        for slot in c.inst.shared():  # the model feeds another slot's tensor to it
+            name, _, k = slot.partition("#")
+            fed.add((name, int(k) if k else None))
         for other in c.draws[1:]:
             for slot, x in other.items():
                 many = isinstance(c.inst.args[slot], list)
