@@ -52,7 +52,6 @@ def test_more_than_a_tenth_excused_needs_a_sentence(name: str) -> None:
         "onnx/Gradient/1",
         "onnx/Slice/11",
         "onnx/MaxRoiPool/22",
-        "onnx/RoiAlign/22",
         *(f"onnx/Resize/{v}" for v in (10, 11, 13, 18, 19)),
     ],
 )
@@ -88,6 +87,9 @@ def answers(key: str, wanted: str, *outputs: object) -> tuple[Verdict, list[np.n
         if case.expected is None or wanted not in str(case.ambiguous):
             continue
         values = [e.value for e in case.expected[0]]
+        plain = judge_case(case, BackendInfo("somebody"), [Outcome(Status.VALUE, values, "run")])
+        if plain.verdict is Verdict.UNINFORMATIVE:
+            continue
         told = [f(case, a) for f, a in zip((*outputs, *(lambda c, a: a,) * 9), values)]
         return judge_case(case, BackendInfo("somebody"), [Outcome(Status.VALUE, told, "run")]).verdict, values
     raise AssertionError(f"{key} draws no {wanted}")

@@ -1,5 +1,6 @@
 """What is not moved to an edge (``harness.declare.op_version.nearby``): operands and attributes with a domain
-of which no annotation tells; "shapes", "outputs"; "data:NAME" for the elements alone of an operand.
+of which no annotation tells; "shapes", "outputs"; "data:NAME" for the elements alone of an operand, "same:NAME"
+for one tensor given to it twice.
 
 Each line has the sentence that states the domain.  Elements stand here too where the text gives no value for what is
 not finite; the ledger of reach goals counts those as open.
@@ -13,6 +14,8 @@ KEEPS: dict[str, tuple[str, ...]] = {
     # "(Output case #1: Y, mean, var, saved_mean, saved_var (training mode); Output case #2: Y (test mode)"
     "BatchNormalization": ("outputs", "training_mode"),
     "SpatialBN": ("outputs",),
+    # "xs: Input tensor names of the differentiated sub-graph": by two names two tensors
+    "Gradient": ("same:Inputs",),
     # "present_key, present_value, past_key and past_value should all be present or none"
     "Attention": ("outputs",),
     # "if the input type is floating point, then the fmod attribute must be set to 1"

@@ -29,6 +29,7 @@ ONE = {
 }
 TWO = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a / b}
 STEP = 1e-3
+MANY = 64  # elements: a quotient of a quotient evaluates the graph sixteen times for each pair of them
 
 
 def value(around: Graph, given: dict[str, Any], name: str) -> np.ndarray:
@@ -82,7 +83,7 @@ def test_gradients_are_the_limits_of_difference_quotients() -> None:
         arrays = arrays_of(inst)
         around, names = inst.attrs["@around"], [*inst.attrs["xs"], *inst.attrs.get("zs", ())]
         given = dict(zip(names, arrays["Inputs"]))
-        if kinks(around, given):
+        if sum(np.size(x) for x in given.values()) > MANY or kinks(around, given):
             continue
         got = VERSION.evaluate(dialect.call_of(inst, arrays))
         for k, e in enumerate(got):

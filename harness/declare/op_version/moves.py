@@ -295,7 +295,9 @@ def same_moved(version: Any, d: Draw, inst: Instance) -> Instance | None:
         return None
     if version.dialect.shares_elements:
         kept = version.dialect.keeps(version)
-        several = [s for s, a in inst.args.items() if isinstance(a, list) and len(a) > 1 and s not in kept]
+        several = [
+            s for s, a in inst.args.items() if isinstance(a, list) and len(a) > 1 and not {s, f"same:{s}"} & set(kept)
+        ]
         several = [s for s in several if all(a.kind == "tensor" and a.items is None for a in inst.tensors(s))]
         if several:
             return _same_of_several(d, inst, several)

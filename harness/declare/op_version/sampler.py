@@ -128,9 +128,10 @@ class Sampler(Resolved):
 
     def _share_listed(self, d: Draw, inst: Instance) -> None:
         """Give one tensor to two places of a variadic slot, where type and shape allow it."""
+        kept = self.dialect.keeps(self)
         for slot in sorted(self.variadic):
             given = inst.args.get(slot)
-            if isinstance(given, list):
+            if isinstance(given, list) and f"same:{slot}" not in kept:
                 may = [(j, k) for k in range(len(given)) for j in range(k) if _replaces(given[j], given[k])]
                 if may:
                     j, k = d.pick(may)
