@@ -89,6 +89,11 @@ In as_array(nb::handle h) {
   return in;
 }
 
+void hold_numbers(const char* what, std::initializer_list<DType> types) {
+  for (const DType d : types)
+    if (d == DType::str) throw nb::type_error((std::string(what) + ": expected numbers, got strings").c_str());
+}
+
 bool is_array(nb::handle h) {
   if (!PyArray_Check(h.ptr())) return false;
   auto* a = reinterpret_cast<PyArrayObject*>(h.ptr());

@@ -28,6 +28,9 @@ struct In {
 // A view of an array (anything else goes through np.asarray first).  Throws TypeError / ValueError.
 In as_array(nb::handle h);
 
+// Throws TypeError, naming `what`, where one of them holds strings.
+void hold_numbers(const char* what, std::initializer_list<DType> types);
+
 // Is it an array already, of a type that has a code?
 bool is_array(nb::handle h);
 

@@ -56,6 +56,7 @@ static const Family kConvFamily{[](nb::module_& m) {
       [](const In& x, const In& w, nb::object b, nb::handle strides, nb::handle dilations, nb::handle pads,
          Index groups, nb::handle output_padding, nb::handle sizes, bool transposed, nb::handle out) {
         static const ConvTable& k = table<ConvTable>("opconform_conv");
+        hold_numbers("conv", {x.t.dtype, w.t.dtype});
         const int spatial = x.t.rank - 2;
         if (spatial < 1 || spatial > 3 || w.t.rank != x.t.rank)
           throw Error("conv: x " + text(x.t) + " and w " + text(w.t) + " need the same rank, 3 to 5");

@@ -9,7 +9,9 @@ static const Family kConvertFamily{[](nb::module_& m) {
       "convert",
       [](const In& x, nb::handle dtype, int rounding, bool saturate) {
         static const ConvertTable& k = table<ConvertTable>("opconform_convert");
-        Out y = new_like(x, as_dtype(dtype));
+        const DType to = as_dtype(dtype);
+        hold_numbers("convert", {x.t.dtype, to});
+        Out y = new_like(x, to);
         run(x.t.size(), [&] { k.convert(x, y.t, rounding, saturate); });
         return release(std::move(y));
       },

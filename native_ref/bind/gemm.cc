@@ -9,6 +9,7 @@ static const Family kGemmFamily{[](nb::module_& m) {
       "matmul",
       [](const In& a, const In& b, nb::handle out) {
         static const GemmTable& k = table<GemmTable>("opconform_gemm");
+        hold_numbers("matmul", {a.t.dtype, b.t.dtype});
         Tensor x = a.t, z = b.t;
         if (x.rank == 0 || z.rank == 0) throw Error("matmul: operands need at least one axis");
         const bool row = x.rank == 1, column = z.rank == 1;

@@ -9,6 +9,7 @@ static const Family kNormFamily{[](nb::module_& m) {
       "softmax",
       [](const In& x, Index axis, bool log, nb::handle out) {
         static const NormTable& k = table<NormTable>("opconform_norm");
+        hold_numbers("softmax", {x.t.dtype});
         const Index a = axis < 0 ? axis + x.t.rank : axis;
         if (a < 0 || a >= x.t.rank) throw Error("softmax: axis " + std::to_string(axis) + " of " + text(x.t));
         Out y = new_like(x, as_dtype(out, DType::f64));

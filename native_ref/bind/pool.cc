@@ -15,6 +15,7 @@ static const Family kPoolFamily{[](nb::module_& m) {
       [](int kind, const In& x, nb::handle kernel, nb::handle strides, nb::handle dilations, nb::handle pads,
          nb::handle extra_end, nb::handle sizes, double p, bool positions, nb::handle out) -> nb::object {
         static const PoolTable& k = table<PoolTable>("opconform_pool");
+        hold_numbers("pool", {x.t.dtype});
         const int spatial = x.t.rank - 2;
         if (spatial < 1 || spatial > 3) throw Error("pool: x " + text(x.t) + ", expected rank 3 to 5");
         PoolWindow v;

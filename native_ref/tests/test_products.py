@@ -227,3 +227,11 @@ def test_transposed_windows_far_apart(stride: int) -> None:
     for i, t in np.ndindex(2, 2):
         want[:, :, 2 * i + t] += np.einsum("nc,cmw->nmw", x[:, :, i, 0], w[:, :, t])
     assert (y == want).all()
+
+
+@pytest.mark.parametrize("call", ["convert", "matmul", "conv", "pool", "softmax"])
+def test_strings_are_no_numbers(call: str) -> None:
+    words = np.array([[["a", None]]], object)
+    rest = {"convert": [np.float32], "matmul": [words], "conv": [words], "softmax": [1]}
+    with pytest.raises(TypeError, match="expected numbers, got strings"):
+        native.pool("max", words, (1,)) if call == "pool" else getattr(native, call)(words, *rest[call])
