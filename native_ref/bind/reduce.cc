@@ -25,6 +25,7 @@ static const Family kReduceFamily{[](nb::module_& m) {
       "reduce",
       [](int op, const In& x, nb::handle axes, bool keepdims, nb::handle out) {
         static const ReduceTable& k = table<ReduceTable>("opconform_reduce");
+        hold_numbers("reduce", {x.t.dtype});
         std::uint32_t set = 0;
         if (axes.is_none()) {
           set = (1u << x.t.rank) - 1;

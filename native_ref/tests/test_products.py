@@ -229,9 +229,9 @@ def test_transposed_windows_far_apart(stride: int) -> None:
     assert (y == want).all()
 
 
-@pytest.mark.parametrize("call", ["convert", "matmul", "conv", "pool", "softmax"])
+@pytest.mark.parametrize("call", ["convert", "matmul", "conv", "pool", "softmax", "moments"])
 def test_strings_are_no_numbers(call: str) -> None:
     words = np.array([[["a", None]]], object)
-    rest = {"convert": [np.float32], "matmul": [words], "conv": [words], "softmax": [1]}
+    rest = {"convert": [np.float32], "matmul": [words], "conv": [words], "softmax": [1], "moments": []}
     with pytest.raises(TypeError, match="expected numbers, got strings"):
         native.pool("max", words, (1,)) if call == "pool" else getattr(native, call)(words, *rest[call])

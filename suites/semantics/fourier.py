@@ -34,13 +34,13 @@ _ERROR = composed(_bound)
 
 def _sizes(x: np.ndarray, shapes: Anything, dims: Anything, one_sided: bool) -> tuple[list[int], list[int]]:
     """Extents and axes of a transform: torch's rules.  Raises RuleError "axes-in-range", "one-per-axis"."""
+    if dims is None and shapes is not None and x.ndim and len(shapes) > x.ndim:
+        raise RuleError("one-per-axis", f"{list(shapes)} for rank {x.ndim}")
     if dims is None:
         dims = range(x.ndim) if shapes is None else range(x.ndim - len(shapes), x.ndim)
     dims = list(dims)
     if not x.ndim:
         raise RuleError("axes-in-range", "a scalar has no axis")
-    if len(dims) > x.ndim and shapes is not None:
-        raise RuleError("one-per-axis", f"{list(shapes)} for rank {x.ndim}")
     if any(not -x.ndim <= a < x.ndim for a in dims):
         raise RuleError("axes-in-range", f"{dims} for rank {x.ndim}")
     if shapes is not None and len(shapes) != len(dims):

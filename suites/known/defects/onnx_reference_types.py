@@ -197,8 +197,3 @@ def imaginary_part_left_out(g: Given) -> Outputs:
     y = g.expected[0].value
     mixed = not np.isfinite(g["X"]).all()  # 0 * inf
     return [Near(y.real.astype(y.dtype), np.full(y.shape, np.inf if mixed else 0.0))]
-
-
-def labels_of_no_rows_as_floats(g: Given) -> Outputs:
-    """The labels of no rows are floats; the scores are right."""
-    return [np.zeros(0), *[None] * (len(g.expected) - 1)]

@@ -73,7 +73,7 @@ def _draw(many: bool, one_sided: bool = False) -> Any:
             axes = d.subset(range(len(shape)), 1)
             if d.chance(24):
                 axes = [axes[0]] * 2
-            if d.bool():
+            if d.bool() or len(axes) > len(shape):
                 out["dims"] = [a - len(shape) if d.chance(3) else a for a in axes]
             if d.chance(3):  # without dims, of the last axes; -1 leaves an axis as it is
                 out["shapes"] = [-1 if d.chance(8) and not one_sided else d.int(1, 9) for _ in axes]

@@ -123,15 +123,18 @@ def channels_shape(d: Draw, least: int) -> tuple[int, ...]:
 
 
 def lost_squares(x: Array, axes: Sequence[int], scale: Object, stage: DType) -> str | None:
-    """What is open of a result whose rows are normalised over ``axes`` in the type of the stage: infinite elements of
-    rows whose squares leave that type, as 0 times an infinite scale is NaN there.  scale: laid against x."""
-    if scale is None or not np.isinf(scale).any():
-        return None
+    """What is open of a result whose rows are normalised over ``axes`` in the type of the stage: finite rows whose
+    squares leave that type, where the variance is infinite or, as a difference of two infinities, NaN; and elements
+    beside an infinite scale, which times 0 is NaN there.  scale: laid against x."""
     with np.errstate(all="ignore"):
-        beyond = native.reduce("sum_square", wide(x), tuple(axes), True) >= float_max(stage) / 2
-    open_ = np.broadcast_to(beyond, x.shape) & np.isinf(scale)
-    why = "squares that leave the type of the stage, beside an infinite scale"
-    return underspecified(why, of_result(0, open_))
+        squares = native.reduce("sum_square", wide(x), tuple(axes), True)
+    beyond = np.broadcast_to(squares >= float_max(stage) / 2, x.shape)
+    if not beyond.any():
+        return None
+    free = beyond & np.isfinite(squares)  # in f64, where the squares of finite numbers of these types are finite
+    if scale is not None:
+        free = free | (beyond & np.isinf(scale))
+    return underspecified("squares that leave the type of the stage", of_result(0, free)) if free.any() else None
 
 
 # -- instance, layer, group
@@ -430,14 +433,13 @@ def _group_squares(inputs: dict[str, Object], params: dict[str, Object]) -> str 
     x, groups = inputs["x"], params["groups"]
     if not x.size:
         return None
-    scale = _per_channel(inputs["scale"], x, groups, params["per_group"])
-    if not np.isinf(scale).any():
-        return None
     g = _grouped(x, groups)
+    scale = np.broadcast_to(_per_channel(inputs["scale"], x, groups, params["per_group"]), x.shape).reshape(g.shape)
     with np.errstate(all="ignore"):
-        beyond = native.reduce("sum_square", g, (2,), True) >= float_max(params["stash"]) / 2
-    open_ = np.broadcast_to(beyond, g.shape).reshape(x.shape) & np.isinf(scale)
-    return underspecified("squares that leave the type of the stage, beside an infinite scale", open_)
+        squares = native.reduce("sum_square", g, (2,), True)
+    beyond = squares >= float_max(params["stash"]) / 2
+    open_ = np.broadcast_to(beyond, g.shape) & (np.isinf(scale) | np.isfinite(squares))
+    return underspecified("squares that leave the type of the stage", open_.reshape(x.shape)) if open_.any() else None
 
 
 @semantics(
