@@ -29,10 +29,15 @@ from suites.semantics.bounds import unordered
 Array = np.ndarray
 
 
-def _complex(x: Array) -> Array:
-    """[..., 1] or [..., 2] as complex; raises RuleError "real-or-complex"."""
+def _hold_parts(x: Array) -> None:
+    """Raises RuleError "real-or-complex" where the last axis holds neither real numbers nor pairs."""
     if x.shape[-1] not in (1, 2):
         raise RuleError("real-or-complex", f"last axis {x.shape[-1]}")
+
+
+def _complex(x: Array) -> Array:
+    """[..., 1] or [..., 2] as complex; raises RuleError as ``_hold_parts``."""
+    _hold_parts(x)
     v = x.astype(np.float64)
     return v[..., 0] + (1j * v[..., 1] if x.shape[-1] == 2 else 0)
 
@@ -106,6 +111,7 @@ def dft(
         raise RuleError("half-is-complex", "a one-sided spectrum is complex")
     if length is not None and length < 1:
         raise RuleError("length-positive", f"length {length}")
+    _hold_parts(x)
     n = length if length is not None else 2 * (x.shape[a] - 1) if onesided and inverse else x.shape[a]
     if not prod([*x.shape[:a], *x.shape[a + 1 :]]):  # whatever the length, there is nothing
         bins = n // 2 + 1 if onesided and not inverse else n
@@ -234,6 +240,7 @@ def stft(
     if onesided and x.shape[2] == 2:
         raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
     frames, bins = (x.shape[1] - n) // step + 1, n // 2 + 1 if onesided else n
+    _hold_parts(x)
     if not x.shape[0]:
         return np.zeros((0, frames, bins, 2))
     z = _complex(x)
