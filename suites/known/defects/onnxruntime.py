@@ -633,12 +633,16 @@ def ort_half_spectrum(g: Given) -> list[Any] | None:
     full[..., : min(m, n)] = x[..., :n]
     for k in range(1, m - even):
         full[..., (n - k) % n] = np.conj(x[..., k])
-    y = np.moveaxis(np.fft.ifft(full).real, -1, axis if axis >= 0 else axis + 1)[..., None]
+    place = axis if axis >= 0 else axis + 1
+    with np.errstate(all="ignore"):
+        y = np.moveaxis(np.fft.ifft(full).real, -1, place)[..., None]
+        lost = ~(np.abs(full).sum(-1, keepdims=True) < float(np.finfo(due.dtype).max) / 4)  # on the way, or before it
     narrow = 2.0**-11 if due.dtype == np.float16 else 0.0
-    error = 2e-6 * np.abs(full).sum()
+    error = 2e-6 * np.abs(np.where(lost, 0, full)).sum()
     if due.dtype == np.float64 and np.all(np.abs(y - due) <= error):
         return None  # what is mirrored is what was there
-    return [Near(y, narrow * np.abs(y) + error)]
+    free = np.broadcast_to(np.moveaxis(np.broadcast_to(lost, full.shape), -1, place)[..., None], y.shape)
+    return [Near(np.where(free, 0, y), np.where(free, np.inf, narrow * np.abs(np.where(free, 0, y)) + error))]
 
 
 def _steps(g: Given, share: float) -> list[Near]:
