@@ -24,6 +24,7 @@ from suites.semantics.tensorflow_recurrent import ACTIVATIONS, GATES, newest, si
 
 Array = np.ndarray
 _HIGHEST = float(np.finfo(np.float32).max)
+_OVERFLOWS = _HIGHEST * (1 + 2.0**-25)  # what is below it is rounded to the former
 FLOAT = "float"  # in place of the option: nothing is quantised, only roundings add up
 _FUNCTION = 32.0  # roundings granted to an activation function, of a result of about 1
 _FOUND = np.dtype([("value", np.float64), ("error", np.float64)])
@@ -70,7 +71,7 @@ class Numbers:
         with np.errstate(all="ignore"):
             value, error = self.value + other.value, self.error + other.error
             finite = self.finite + other.finite
-            infinite = np.where(finite < _HIGHEST, error, np.inf)
+            infinite = np.where(finite < _OVERFLOWS, error, np.inf)
             return Numbers(value, _in_range(value, error + 2 * u * (np.abs(value) + error), infinite), finite)
 
     def by(self, other: Numbers, u: float) -> Numbers:
