@@ -236,7 +236,7 @@ def strided_slice_bits(
     """
     k = len(begin)
     dots = [i for i in range(k) if _bit(ellipsis_mask, i)]
-    if len(dots) > 1:
+    if ellipsis_mask & (ellipsis_mask - 1):  # "must be a power of two (only one ellipsis)", bits without an entry too
         raise RuleError("one-ellipsis", f"ellipsis_mask {ellipsis_mask:b}")
     if 0 in strides:
         raise RuleError("stride-nonzero", f"strides {list(strides)}")

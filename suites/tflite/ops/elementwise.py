@@ -231,7 +231,8 @@ def _one_an_axis(call: Call) -> str:
 op(
     "DILATE",
     tf.dilate,
-    Checks(stated={"dilations": Pattern(_one_an_axis, (1, 1))}),
+    # dilate.cc, Prepare: an input of one axis at least
+    Checks(stated={"input": "_n *_d", "dilations": Pattern(_one_an_axis, (1, 1))}),
     x="input",
     value="padding_value",
     dilations=_lengths("dilations"),

@@ -189,7 +189,8 @@ both(
     Sampling(_draw_reverse),
     Checks(
         source="TFLite REVERSE_V2: the axis operand has one element",
-        breaks={"axes-distinct": None, "axes-in-range": _beyond("input", "axis", several=True)},
+        breaks={"axes-distinct": None, "axes-in-range": _beyond("input", "axis", several=True), "shapes-stated": None},
+        stated={"input": "_n *_d"},
     ),
     x="input",
     axes=AxesInput("axis"),
