@@ -12,6 +12,7 @@ from harness.cases.case import Case, draw_case
 from harness.cases.selection import Selection
 from harness.core.dtypes import F32
 from harness.core.instance import Arg, Instance
+from harness.core.outcome import Status
 from harness.declare import registry
 from harness.engine.batching import build
 from harness.engine.engine import Engine
@@ -130,7 +131,8 @@ def test_a_run_records_the_paths(tmp_path: Path) -> None:
 )
 def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
     """Of f32, and of 8-bit types in the quantised form ("q"); 70 % of 40 leaves room for chance where the aim is 80.
-    A node that the delegate took and then fails on is taken too."""
+    A node that the delegate took and then fails on is taken too.  Models that LiteRT refuses itself, such as quantised
+    convolutions without a bias, reach no delegate."""
     versions = [v for v in registry.dialect("tflite").versions.values() if v.op == op]
     chosen = [v for v in versions if str(v.version).endswith(form or tuple("0123456789"))]
     drawn = (draw_case(v, 1, 21, i, 1, invalid=False) for i in range(60) for v in chosen)
@@ -138,6 +140,7 @@ def test_xnnpack_takes_most_drawn_instances(op: str, form: str) -> None:
     cases = [c for _, c in zip(range(40), (c for c in drawn if c.dtype_name in types), strict=False)]
     with Backends() as bench:
         results = list(Engine(bench.open(["litert-xnnpack"], strict=True)).judge(cases))
-    failed = sum("XNNPack delegate failed" in r.outcome.message for r in results)
-    taken = failed + sum(r.outcome.path == "XNNPACK" for r in results)
-    assert taken >= 0.7 * len(results), f"{taken} of {len(results)}"
+    taken = [r for r in results if r.outcome.path == "XNNPACK" or "XNNPack delegate failed" in r.outcome.message]
+    left = [r for r in results if r.outcome.status is not Status.REJECTED and r not in taken]
+    assert len(taken) >= 20
+    assert len(taken) >= 0.7 * (len(taken) + len(left)), f"{len(taken)} of {len(taken) + len(left)}"
