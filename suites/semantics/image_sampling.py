@@ -301,7 +301,7 @@ def _roi_edge(inputs: dict[str, Object], params: dict[str, Object]) -> str | Non
 def _roi_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """Samples at the edge; bins with a sample next to what is not finite, or whose sum may leave the type."""
     x, wide = inputs["x"], inputs["x"].astype(np.float64)
-    if not (params["height"] and params["width"]):
+    if not (len(inputs["rois"]) * x.shape[1] * params["height"] * params["width"]):
         return None
     how = {n: params[n] for n in ("height", "width", "ratio", "scale", "half")}
     counts = [math.prod(at.shape[1] for at in _positions(roi, *how.values())) for roi in inputs["rois"]]

@@ -333,8 +333,9 @@ def mel_matrix(
     Raises RuleError "edges-in-spectrum": "the spectrogram only contains the nonredundant DFT bins".
     """
     rows = length // 2 + 1
-    lo, hi = (2595 * np.log10(1 + float(v) / 700) for v in (low, high))
-    hertz = 700 * (10 ** ((np.arange(bins + 2) * (hi - lo) / (bins + 2) + lo) / 2595) - 1)
+    lo, hi = (2595 / np.log(10) * np.log1p(float(v) / 700) for v in (low, high))
+    mel = np.arange(bins + 2) * (hi - lo) / (bins + 2) + lo
+    hertz = 700 * np.expm1(mel / 2595 * np.log(10))
     at = np.floor((length + 1) * hertz / rate).astype(int)
     if at.min() < 0 or at[:-1].max() >= rows or at[-1] > rows:
         raise RuleError("edges-in-spectrum", f"bins {at.tolist()} of {rows}")

@@ -288,7 +288,7 @@ def _recur(i: Mapping[str, Object], p: Mapping[str, Object], sign: float = 1.0) 
     if not b:
         return np.zeros((b, t, hq * dv)), np.zeros((b, hk, dk, dv))
     state = np.zeros((b, hk, dk, dv)) if i["past"] is None else i["past"].astype(np.float64)
-    g = None if i["decay"] is None else i["decay"].astype(np.float64).reshape(b, t, hk, -1)
+    g = None if i["decay"] is None else _heads(i["decay"].astype(np.float64), hk)
     beta = None if i["beta"] is None else i["beta"].astype(np.float64)
     rule, out = p["rule"], np.zeros((b, t, hq, dv))
     for s in range(t):
