@@ -49,13 +49,14 @@ def special(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance with special values in one of its float operands, or in half of very many: NaN, infinities, zeros of
     either sign, subnormals and the ends of the type.
 
-    With ``Dialect.special_ends`` it may be an operand of integers that are drawn from all of their type.  Without such
-    an operand, or if the reference rejects the result, the instance is returned as it is.
+    With ``Dialect.special_ends`` it may be an operand of integers that are drawn from all of their type, or one of
+    truth values, all the same.  Without such an operand, or if the reference rejects the result, the instance is
+    returned as it is.
     """
     at_ends = version.dialect.special_ends
     held = [(s, k, a) for s, k, a in plain(inst) if a.dtype.kind == "f" and 0 not in a.shape and _may_be_any(a)]
     if at_ends:
-        held += [(s, k, a) for s, k, a in plain(inst) if _of_any_integers(version, s, a)]
+        held += [(s, k, a) for s, k, a in plain(inst) if _of_any_integers(version, s, a) or _of_any_booleans(a)]
     keeps = frozenset(version.dialect.keeps(version))
     held = [(s, k, a) for s, k, a in held if keeps.isdisjoint((s, "data:*", f"data:{s}"))]
     if not held:
@@ -67,6 +68,8 @@ def special(version: Any, d: Draw, inst: Instance) -> Instance:
 
 def _with_special(d: Draw, a: Arg, at_ends: bool) -> Arg:
     """An operand with special values."""
+    if a.dtype.kind == "b":
+        return replace(a, values=[d.bool()] * math.prod(a.shape))
     if a.values is None and at_ends and math.prod(a.shape) <= ends.MOST and (a.dtype.kind != "f" or d.bool()):
         return replace(a, values=ends.elements(d, a))
     if a.values is None:
@@ -86,6 +89,11 @@ def _of_any_integers(version: Any, slot: str, a: Arg) -> bool:
     if a.dtype.kind not in "iu" or a.values is not None or 0 in a.shape or a.recipe not in _ANY_INTEGERS:
         return False
     return not {"full", "special"}.isdisjoint(version._recipes_of(slot, a.dtype))  # noqa: SLF001
+
+
+def _of_any_booleans(a: Arg) -> bool:
+    """Are the elements of an operand truth values that are drawn one by one?  They may all be the same."""
+    return a.dtype.kind == "b" and a.values is None and a.recipe == "bool" and 1 < math.prod(a.shape) <= ends.MOST
 
 
 def beside(version: Any, d: Draw, inst: Instance) -> Instance:
