@@ -19,7 +19,10 @@ class Var:
     __slots__ = ("parents", "value")
 
     def __init__(self, value: Any, parents: Sequence[tuple[Var, Callable[[Var], Var]]] = ()) -> None:
-        self.value = np.asarray(value, np.float64)
+        value = np.asarray(value)
+        if value.dtype.kind in "OSUc":  # of strings and complex numbers the shape alone is read
+            value = np.zeros(value.shape)
+        self.value = value.astype(np.float64)
         self.parents = tuple(parents)
 
     @property

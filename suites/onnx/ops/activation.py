@@ -72,6 +72,10 @@ for _name, _fn in {
     "Not": s.logical_not,
     "BitwiseNot": s.bitwise_not,
 }.items():
+    if _name == "Erf":  # version 9 takes integers too
+        op(_name, s.erf_of_numbers, until=9, x=first_slot(_name))
+        op(_name, _fn, since=13, x=first_slot(_name))
+        continue
     if _name == "Tanh":  # "1-D input tensor", says version 1
         op(_name, _fn, Sampling(ranks=(1, 1)), until=1, x=first_slot(_name))
         op(_name, _fn, since=6, x=first_slot(_name))

@@ -20,8 +20,10 @@ def _source(d: Draw, have: DType, to: DType, shape: tuple[int, ...]) -> T:
         for k in shape:
             n *= k
         words = (
-            _NUMBERS
-            if to.kind in "fs"
+            (*_NUMBERS, "")
+            if to.kind == "s"
+            else _NUMBERS
+            if to.kind == "f"
             else ("0", "1", "7", "100")
             if to.kind == "u"
             else ("0", "1", "-7", "100", "-128")

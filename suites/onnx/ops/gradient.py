@@ -83,6 +83,8 @@ RULES: dict[str, Callable[[Tape, Node, list[Var]], Var]] = {
     "Tanh": lambda t, n, xs: t.tanh(xs[0]),
     "Sigmoid": lambda t, n, xs: t.sigmoid(xs[0]),
     "Softplus": lambda t, n, xs: t.softplus(xs[0]),
+    "Cast": lambda t, n, xs: xs[0],
+    "Size": lambda t, n, xs: Var(xs[0].value.size),
     "Relu": lambda t, n, xs: t.relu(xs[0]),
     "MatMul": _matmul,
     "Gemm": _gemm,
@@ -187,7 +189,14 @@ def _open(c: Call) -> str | None:
 # -- drawing
 
 _UNARY = ("Neg", "Exp", "Tanh", "Sigmoid", "Softplus", "Relu", "Identity")
-_SLOTS = {"Identity": ("input",), "Neg": ("X",), "Relu": ("X",), "Sigmoid": ("X",), "Softplus": ("X",)}
+_SLOTS = {
+    "Identity": ("input",),
+    "Neg": ("X",),
+    "Relu": ("X",),
+    "Sigmoid": ("X",),
+    "Softplus": ("X",),
+    "Size": ("data",),
+}
 
 
 def _node(op_type: str, names: list[str], out: str, attrs: dict[str, Any] | None = None) -> Node:
@@ -195,8 +204,15 @@ def _node(op_type: str, names: list[str], out: str, attrs: dict[str, Any] | None
     return Node(op_type, dict(zip(slots, names)), [out], attrs or {})
 
 
+def _factor(have: DType, to: DType, by_elements: bool, now: str) -> list[Node]:
+    """A factor of any type, which is not differentiated: its elements, or their number."""
+    count = [] if by_elements else [_node("Size", ["z"], "size_of_z")]
+    cast = Node("Cast", {"input": "z" if by_elements else "size_of_z"}, ["factor"], {"to": to})
+    return [*count, cast, _node("Mul", [now, "factor"], "times_z")]
+
+
 def _draw(d: Draw) -> dict[str, Any]:
-    """Two matrices through a few nodes to a scalar; now and then the gradient's own sum of squares besides, or a value
+    """Two matrices through a few nodes to a scalar; now and then times a factor of another type; now and then the gradient's own sum of squares besides, or a value
     in between as an independent one.  "All outputs are optional": the last ones are left out now and then, and those of
     the inner gradient that nothing reads are skipped."""
     dtype: DType = d.pick(d.version.schema.dtypes("T2"))
@@ -222,10 +238,17 @@ def _draw(d: Draw) -> dict[str, Any]:
             consts[f"c{i}"] = np.array([d.pick((1.5, -2.0, 0.75))], dtype.np)
             nodes.append(_node(d.pick(("Add", "Mul", "Div")), [now, f"c{i}"], out))
         now = out
+    types = dict.fromkeys(used, dtype)
+    if d.chance(4):
+        types["z"] = d.pick(d.version.schema.dtypes("T1"))
+        shapes["z"] = shapes["a"] if "w" not in used and types["z"].kind in "fiub" else d.shape(0, 3)
+        nodes += _factor(types["z"], dtype, shapes["z"] == shapes["a"] and "w" not in used, now)
+        now = "times_z"
     nodes.append(_node("ReduceSum", [now], "y", {"keepdims": 0}))
     nodes[-1].inputs = {"data": now}
     zs = [x for x in used[1:] if d.chance(3)]
     xs = [x for x in used if x not in zs]
+    zs += [x for x in types if x not in used]
     y = "y"
     if d.chance(3):
         grads = [f"g{i}" for i in range(len(xs))]
@@ -239,13 +262,13 @@ def _draw(d: Draw) -> dict[str, Any]:
         y = "y2"
     elif d.chance(4):
         y = now
-    inputs = [(x, Arg(dtype, shapes[x])) for x in (*xs, *zs)]
+    inputs = [(x, Arg(types[x], shapes[x])) for x in (*xs, *zs)]
     return {
         "xs": xs,
         "y": y,
         **({"zs": zs} if zs else {}),
         AROUND: Graph(inputs, nodes, [y], consts),
-        "Inputs": [T(shapes[x], "unit", dtype) for x in (*xs, *zs)],
+        "Inputs": [T(shapes[x], "" if x == "z" else "unit", types[x]) for x in (*xs, *zs)],
         "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
     }
 

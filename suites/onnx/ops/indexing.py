@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import floor, inf, prod
 from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import I64, DType, of
 from harness.core.errors import RuleError
-from harness.declare import Build, Call, Checks, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Build, Call, Checks, Draw, Fn, Sampling, Spelling, T, underspecified
+from harness.generate import ends
 from suites.onnx import op
 from suites.onnx.codecs import Front, Scalar, one_element
 from suites.semantics import indexing as s
+from suites.semantics.cast import out_of_range
 from suites.semantics.indexing.select import hot_indices
 
 _NO_BATCHES = Checks(breaks={"batch-in-range": None, "batch-agrees": None})  # Gather has none
@@ -82,10 +86,14 @@ def _values(c: Call) -> np.ndarray:
 
 def _draw_hot(negative: str) -> Any:
     def draw(d: Draw) -> dict:
-        shape = d.shape(0, 7)
+        shape = d.shape(0, 8)
         depth = d.int(1, 9)
+        dtype = d.dtype("indices")
+        hot = hot_indices(d, depth, negative, dtype.kind, shape)
+        if 0 not in shape and d.chance(4):
+            hot = T(shape, values=_far_indices(d, dtype, negative == "wrap", prod(shape)))
         out: dict[str, Any] = {
-            "indices": hot_indices(d, depth, negative, d.dtype("indices").kind, shape),
+            "indices": hot,
             "depth": T((1,) if d.bool() else (), values=[depth]),
             "values": T((2,)),
         }
@@ -95,6 +103,24 @@ def _draw_hot(negative: str) -> Any:
         return out
 
     return draw
+
+
+def _far_indices(d: Draw, dtype: DType, any_number: bool, n: int) -> list[Any]:
+    """Indices of which some are at the ends of their type.  any_number: before version 11 "the values must be
+    non-negative integers"."""
+    values: list[Any] = [d.int(0, 9) for _ in range(n)]
+    found = [x for x in ends.specials(dtype) if any_number or (0 <= x < inf and x == floor(x))]
+    values[d.pick((0, -1))] = d.pick(found)
+    return values
+
+
+def _beyond_cast(c: Call) -> Any:
+    """ "In case 'indices' is of non-integer type, the values will be casted to int64 before use", which is undefined
+    out of range: on or off."""
+    x, on, off = c.inputs["indices"], _values(c)[1], _values(c)[0]
+    axis = int(c.attr("axis", -1))
+    at = np.expand_dims(np.asarray(out_of_range(x, I64)), axis) if of(x).kind == "f" else np.False_
+    return underspecified("OneHot: a float that int64 does not hold is cast to it", at, on.reshape(()), off.reshape(()))
 
 
 def _depth(c: Call) -> int:
@@ -113,7 +139,7 @@ def _two_depths(d: Draw) -> dict:
 
 _HOT = (
     Spelling(on=_pick(1), off=_pick(0), depth=Fn(_depth)),
-    Checks(breaks={"two-values": _other_values, "one-element": _two_depths}),
+    Checks(breaks={"two-values": _other_values, "one-element": _two_depths}, ambiguous=_beyond_cast),
 )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, of
+from harness.core.dtypes import F32, int_range, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg
 from harness.declare import (
@@ -88,7 +89,33 @@ op(
     ),
 )
 op("Trilu", s.triangle, Checks(breaks={"matrices": None}), x="input", k=Scalar("k", (0,), 0))
-op("Range", s.range_of)
+
+
+def _draw_range(d: Draw) -> dict:
+    """Now and then from, to or away from an end of the type; "stash_type ... has no effect for other types"."""
+    v = s.range_of.derive(d)
+    dt = d.types["T"]
+    if d.chance(6):
+        step, near = d.pick((1, 2, 5)), d.int(-5, 5)
+        if dt.kind == "f":
+            ends: tuple[tuple[float, ...], ...] = (
+                *((inf, near, step), (near, -inf, step), (inf, -inf, step)),
+                *((-inf, near, -step), (near, inf, -step), (-inf, inf, -step)),
+            )
+        else:
+            lo = int_range(dt)[0]
+            ends = ((lo, lo + 3 * step, step), (lo + 4, lo, -1), (lo, -1, 1 << (dt.bits - 2)), (lo, lo + near + 5, -1))
+        v = {n: T((), values=[x]) for n, x in zip(("start", "limit", "delta"), d.pick(ends))}
+    if "stash_type" in d.version.schema.attrs and d.chance(4):
+        v["stash_type"] = 1 if dt.bits == 16 and dt.kind == "f" else d.pick((1, 10, 11))
+    return v
+
+
+def _no_step(d: Draw) -> dict:
+    return {n: T((), values=[x]) for n, x in zip(("start", "limit", "delta"), (0, 5, 0))}
+
+
+op("Range", s.range_of, Sampling(_draw_range), Checks(breaks={"step-nonzero": _no_step}))
 
 
 class FirstTwo(Default):

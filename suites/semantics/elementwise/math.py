@@ -262,3 +262,18 @@ def atanh(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
 def erf(x: Float[Array, "*d"]) -> Float[Array, "*d"]:
     """Error function."""
     return native.unary("erf", x)
+
+
+def _whole_erf(inputs: dict[str, Any], params: dict[str, Any]) -> str | None:
+    x = inputs["x"]
+    if of(x).kind == "f":
+        return None
+    nearest = np.sign(x.astype(np.float64)).astype(x.dtype)  # 0.84 and more is nearest to 1
+    why = "ONNX Erf-9 of integers has their type: the text does not say how it is rounded"
+    return underspecified(why, nearest != 0, nearest)
+
+
+@semantics(error=rounded(16), data=EVERYWHERE, source="ONNX Erf-9", ambiguous=_whole_erf)
+def erf_of_numbers(x: Num[Array, "*d"]) -> Num[Array, "*d"]:
+    """Error function; of integers truncated, as a cast does."""
+    return native.unary("erf", x) if of(x).kind == "f" else np.zeros_like(x)

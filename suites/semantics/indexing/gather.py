@@ -29,6 +29,16 @@ def _room(d: Draw, most: int, *ranks: int) -> int:
     return min(most, *(max(0, d.max_rank - r) for r in ranks)) if d.max_rank <= 5 else most
 
 
+def more_rows(d: Draw, rows: tuple[int, ...], rest: int) -> tuple[int, ...]:
+    """Now and then more axes of index tuples, of one tuple or none, where no limit below eight is stated.
+
+    rest: the axes of the slices that are named."""
+    room = d.max_rank - len(rows) - max(1, rest)
+    if d.max_rank < 8 or not d.allow_empty or room < 1 or not d.chance(6):
+        return rows
+    return (*rows, *(d.pick((1, 1, 1, 0)) for _ in range(d.int(1, room))))
+
+
 @semantics(error=copied(), source="ONNX Gather-1, -11, -13; MIL gather iOS15-17; TFLite GATHER")
 def gather(
     x: Any[Array, "*d"], indices: Int[Array, "*e"], *, axis: Integer = 0, batch_dims: Integer = 0, signed: Flag = True
@@ -182,6 +192,7 @@ def _draw_nd(d: Draw) -> dict:
     b = d.int(0, len(shape) - 1) if "batch_dims" in d.version.param_codecs and d.bool() else 0
     k = d.int(1, len(shape) - b)
     rows = (*shape[:b], *d.shape(0, _room(d, 2, len(shape) - k, b + 1)))
+    rows = more_rows(d, rows, len(shape) - b - k)
     ends = shape[b : b + k]
     t = T((*rows, k), values=_tuples(d, prod(rows), ends, signed))
     out: dict[str, Anything] = {"x": T(shape), "indices": t, "signed": signed}

@@ -31,7 +31,7 @@ from harness.declare import (
 from harness.generate.draw import Draw
 from harness.tolerance import gamma
 from suites.semantics.indexing.common import distinct, fixed, in_extent, index_recipe, prod, spoiled, within_data
-from suites.semantics.indexing.gather import _tuples
+from suites.semantics.indexing.gather import _tuples, more_rows
 from suites.semantics.movement.common import INT32_MAX, norm_axis, options
 
 MODES = native.COMBINE
@@ -283,7 +283,7 @@ def _nd_updates(d: Draw, shape: tuple[int, ...]) -> dict:
     signed = fixed(d, "signed", lambda: True)
     mode = d.pick(_modes(d))
     k = d.int(1, len(shape))
-    rows: tuple[int, ...] = d.shape(0, 2)
+    rows: tuple[int, ...] = more_rows(d, d.shape(0, 2), len(shape) - k)
     if mode == "none":
         while prod(rows) > prod(shape[:k]):
             rows = rows[1:] if len(rows) > 1 else (prod(shape[:k]),)

@@ -84,7 +84,8 @@ def range_of(start: Num[Array, ""], limit: Num[Array, ""], delta: Num[Array, ""]
     s, e, k = (float(v.reshape(-1)[0]) for v in (start, limit, delta))
     if k == 0:
         raise RuleError("step-nonzero", "delta 0")
-    count = max(int(np.ceil((e - s) / k)), 0)
+    steps = np.ceil((e - s) / k)
+    count = 0 if steps == -np.inf else max(int(steps), 0)
     return s + np.arange(count, dtype=np.float64) * k
 
 
