@@ -148,7 +148,7 @@ def drawer(parts: int, extra: Callable[[Draw], dict], squares: bool = True) -> C
             kinds[-1] = "uniform:0.0625:1" if squares else "unit"
         return {
             "rate": T((), values=[d.pick((0.5, 0.125, 0.1))]),
-            "count": T((), values=[d.int(0, 3)]),
+            "count": T((), values=[2**63 - 1 if d.chance(12) else d.int(0, 3)]),
             "xs": [T(s, kind) for kind in kinds for s in shapes],
             **extra(d),
         }

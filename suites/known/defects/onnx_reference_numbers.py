@@ -106,6 +106,16 @@ def on_times_difference(g: Given) -> list[Any] | None:
     return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
 
 
+def indices_as_they_are(g: Given) -> list[Any] | None:
+    """OneHot: a fraction is held against the classes without a cast, and equals none."""
+    off, on = g["values"]
+    x = g["indices"].astype(np.float64)
+    with np.errstate(all="ignore"):
+        whole = np.where((x == np.trunc(x)) & (np.abs(x) < 2.0**24), x, 2.0**24)  # no class
+    found = g.reevaluate(inputs={"values": np.array([0, 1], np.uint8), "indices": whole})
+    return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
+
+
 def truth_of_the_text(g: Given) -> list[Any]:
     """Cast: strings are true unless they are empty; truth values are written as Python's."""
     x = g["input"]

@@ -212,9 +212,9 @@ def _factor(have: DType, to: DType, by_elements: bool, now: str) -> list[Node]:
 
 
 def _draw(d: Draw) -> dict[str, Any]:
-    """Two matrices through a few nodes to a scalar; now and then times a factor of another type; now and then the gradient's own sum of squares besides, or a value
-    in between as an independent one.  "All outputs are optional": the last ones are left out now and then, and those of
-    the inner gradient that nothing reads are skipped."""
+    """Two matrices through a few nodes to a scalar; now and then times a factor of another type, the gradient's own sum
+    of squares besides, or a value in between as an independent one.  "All outputs are optional": the last ones are left
+    out now and then, and those of the inner gradient that nothing reads are skipped."""
     dtype: DType = d.pick(d.version.schema.dtypes("T2"))
     n, k = d.int(1, 3), d.int(1, 3)
     shapes: dict[str, tuple[int, ...]] = {"a": (n, k), "b": (n, k), "w": (k, d.int(1, 3))}

@@ -37,7 +37,8 @@ def _draw_split(d: Draw) -> dict:
     if d.int(0, 2):
         out["delimiter"] = d.pick((",", "", " ", ",,"))
     if d.chance(3):
-        out["maxsplit"] = d.int(0 if out.get("delimiter") else 1, 3)  # 0: is white space at the end removed?  Not said
+        far = (2**31 - 1, 2**63 - 1)  # "as many splits as possible"; of 0 it is not said whether space at the end goes
+        out["maxsplit"] = d.pick(far) if d.chance(6) else d.int(0 if out.get("delimiter") else 1, 3)
     return out
 
 

@@ -189,9 +189,11 @@ def _fill_type(c: Call, i: int = 0) -> DType:
 def _draw_shape(d: Draw, slot: str, types: Any = None) -> tuple[dict[str, Any], tuple[int, ...]]:
     shape = tuple(d.int(0 if d.chance(8) else 1, 3) for _ in range(d.int(0, 3)))
     how = d.int(0, 2)
+    if d.chance(12):  # nothing, or many
+        shape = d.pick(((0, 2**31 - 1), (3, 700), (1, 1, 1, 0))) if how == 0 else d.pick(((0, 1, 1, 0), (3, 700)))
     if how == 0:
         return {"shape": list(shape)}, shape
-    extra = [d.int(1, 3) for _ in range(d.int(0, 2))]
+    extra = [d.int(1, 3) for _ in range(d.int(0, 2))] if not d.chance(8) else d.pick(([0], [0, 2**31 - 1], [2, 0]))
     out: dict[str, Any] = {"extra_shape": extra} if extra or d.bool() else {}
     if how == 1:
         out[slot] = T(shape, "unit" if types is None else None)

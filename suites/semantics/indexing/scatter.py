@@ -437,7 +437,8 @@ def cache_write(
     if m > n:
         raise RuleError("update-fits", f"{m} places to write in a cache of {n}")
     for b in range(x.shape[0]):
-        at = (int(starts[b]) if starts is not None else 0) + np.arange(m)
+        first = int(starts[b]) if starts is not None else 0
+        at = (first % n if mode == "circular" and n else first) + np.arange(m)
         if mode == "circular":
             at %= n
         elif m and not (at[0] >= 0 and at[-1] < n):
