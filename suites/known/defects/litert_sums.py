@@ -57,6 +57,16 @@ def sums_beyond_32_bits(g: Given) -> Outputs:
     return [Near(cut, np.where(beside, np.inf, 1), other)]
 
 
+def _beside_ties(due: Any, places: Any, tie: Any) -> list[Any]:
+    """The lower and the higher integer where a real number is as near to a tie as that, elsewhere what is due."""
+    kept = due.astype(np.int64)
+    ends, floor = np.iinfo(due.dtype), np.floor(places)
+    near = (
+        (np.abs(places - floor - 0.5) <= tie) & (np.abs(kept - places) < 1) & (floor >= ends.min) & (floor < ends.max)
+    )
+    return [np.where(near, floor + n, kept).astype(due.dtype) for n in (0, 1)]
+
+
 def sums_wrap_in_32_bits(g: Given) -> Outputs:
     """Sums of products of 8 bits and a bias wrap in 32 bits; a multiplier above 1 shifts them left first, which loses
     their upper bits, or they are multiplied as floats, of 4 bits sixteen times as large.  Right where neither
@@ -74,14 +84,32 @@ def sums_wrap_in_32_bits(g: Given) -> Outputs:
     narrow = next((g.inst.tensor(s).dtype.bits < 8 for s in ("filter", "weights") if s in g.inst.args), False)
     more = 4 if narrow else 0  # 4 bits are the upper half of a byte
     lost = np.reshape([_wrapped(a << max(n, more)) != a << max(n, more) for (a, _), n in zip(pairs, shifts)], due.shape)
+    tie = linear.freedom(scale, acc, g["input"]) if activation in fixed.CURVES else -1  # else it is judged as due
+    places = np.asarray(acc * scale + zero, np.float64)
+    beside = [x.reshape(due.shape) for x in _beside_ties(due.reshape(places.shape), places, tie)]
 
-    def ends(kept: list[int]) -> Any:
+    def ends(kept: list[int], right: Any) -> Any:
         made = np.clip(np.array(kept, object) + zero, low, high).astype(due.dtype).reshape(due.shape)
-        return np.where(lost, made, due)
+        return np.where(lost, made, right)
 
-    cut = ends([_wrapped(_shifted_first(_wrapped(a), s)) for a, s in pairs])
-    other = ends([round(_wrapped(a << more) * s / 2**more) for a, s in pairs])
+    cut = ends([_wrapped(_shifted_first(_wrapped(a), s)) for a, s in pairs], beside[0])
+    other = ends([round(_wrapped(a << more) * s / 2**more) for a, s in pairs], beside[1])
     return [Near(cut, np.where(lost, 1, 0), other)] if lost.any() else None
+
+
+def sums_converted_to_32_bits(g: Given) -> Outputs:
+    """FULLY_CONNECTED of 8 bits: a sum of products and a bias that wraps in 32 bits, times the ratio of the scales in
+    f64, is converted to 32 bits, where x86 makes the lowest integer of what they do not hold; the zero point is added
+    to that in 32 bits.  Right where none of this loses anything."""
+    tensors, given = g.case.version.decode(g.call)
+    due, zero = g.expected[0].value, given["oq"]["zero_point"][0]
+    acc, scale = linear.accumulated(g.inst.op, {**tensors, **given})
+    low, high = clamp_range(given["oq"], of(due), g.attr("fused_activation_function", "NONE"))
+    pairs = [(int(a), float(s)) for a, s in zip(acc.ravel(), np.broadcast_to(scale, acc.shape).ravel())]
+    kept = [_wrapped(_converted(int(fixed.away(np.array(_wrapped(a) * s)))) + zero) for a, s in pairs]
+    made = np.clip(np.array(kept, object), low, high).astype(due.dtype).reshape(due.shape)
+    lost = np.reshape([_wrapped(a) != a or abs(a * s) + abs(zero) >= (1 << 31) - 1 for a, s in pairs], due.shape)
+    return [np.where(lost, made, due)] if lost.any() else None
 
 
 def steps_shifted_out_of_32_bits(g: Given) -> Outputs:
