@@ -10,6 +10,7 @@ from harness.core.dtypes import DType, dtype, int_range
 from harness.core.instance import Arg, Instance
 from harness.declare import Draw, OpVersion, Slot
 
+OWN = "own-scales"  # a tag of entries that move elements between tensors whose scales nothing relates
 _SCALES = (0.0078125, 0.1, 0.5, 1.0, 0.00392156862745098, 0.037, 0.25, 2.0, 0.0123)
 
 
@@ -27,8 +28,9 @@ def draw_quant(d: Draw, dt: DType) -> dict[str, Any]:
 
 
 def share(version: OpVersion, d: Draw, inst: Instance) -> None:
-    """Give every operand of the main type without parameters, and the outputs of that type, one common set."""
-    schema = version.schema
+    """Give every operand of the main type without parameters, and the outputs of that type, one common set; where
+    nothing demands that (``OWN``), now and then each has its own."""
+    schema, own = version.schema, OWN in version.entry.sampling.tags and d.chance(8)
     main = next(iter(schema.types))
     quant: dict[str, Any] | None = None
     for slot in schema.inputs:
@@ -39,13 +41,15 @@ def share(version: OpVersion, d: Draw, inst: Instance) -> None:
             if one is not None and one.quant is None and one.dtype.kind in "iu":
                 if quant is None:
                     quant = draw_quant(d, one.dtype)
-                one.quant = quant
+                one.quant = draw_quant(d, one.dtype) if own else quant
     if quant is None:
         return
     outs = inst.attrs.setdefault("@outputs", [])
     outs.extend([None] * (inst.outs - len(outs)))
     for i in range(inst.outs):
         slot = schema.outputs[min(i, len(schema.outputs) - 1)]
+        if own and slot.type == main:
+            quant = draw_quant(d, _bound(version, slot, inst))
         if outs[i] is None:
             t = _bound(version, slot, inst)
             outs[i] = {"dtype": t.name, "quant": quant} if slot.type == main else {"dtype": t.name}

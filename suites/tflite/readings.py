@@ -3,13 +3,16 @@ which type they are done.  Only elements on which the readings differ are open."
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import of
 from harness.declare import Call
-from harness.tolerance.underspecified import Underspecified, underspecified
+from harness.tolerance.underspecified import Underspecified, of_result, underspecified
+from suites.semantics.quantised import fixed
 
 _EPS = 2.0**-22
 _ROOM = float(np.finfo(np.float32).max) / 4  # a transform of real data may add up pairs of sums before it halves them
@@ -17,6 +20,7 @@ _PRODUCTS = "products that may leave the range of f32 on their way: exact, or ro
 _LOOKUPS = "weighted rows that may leave the range of f32 on their way: exact, or rounded after each operation"
 _ORDER = "updates of one element, whose order is not stated, may leave the range of the type on their way"
 _SHRUNK = "an entry that takes one index, whose begin is masked: the element at begin, or at 0, where the axis begins"
+_SCALES = "what is moved to a result of other parameters: the stored integers, or the real numbers they stand for"
 _TRANSFORM = "a transform of NaN, infinities or sums beyond f32: no document states its sums, nor what 0 times them is"
 
 
@@ -144,3 +148,38 @@ def shrunk(call: Call) -> Underspecified | None:
     fn = call.version.meaning.fn
     taken, first = fn(**tensors, **params), fn(**tensors, **{**params, "begin": begin})
     return underspecified(_SHRUNK, np.ones(taken.shape, bool), taken, first)
+
+
+def rescaled(**operands: str) -> Callable[[Call], Underspecified | None]:
+    """Of operators that move elements, for which no text demands that all have one scale and zero point: what such a
+    result is where they differ.  operands: tensor of the meaning -> slot, for those whose elements are moved."""
+
+    def found(call: Call) -> Underspecified | None:
+        given: dict[str, Any] = {name: call.quant.get(slot) for name, slot in operands.items()}
+        to = (call.outs[0] or {}).get("quant") if call.outs else None
+        if call.version.meaning is None or to is None or any(q is None for q in given.values()):
+            return None
+        if all((q["scale"], q["zero_point"]) == (to["scale"], to["zero_point"]) for q in given.values()):
+            return None
+        tensors, params = call.version.decode(call)
+        stored = call.version.meaning.fn(**tensors, **params)
+        zero = to["zero_point"][0]
+
+        def near(x: Any, q: Any, blur: float) -> Any:
+            """Steps of the result, less its zero point, a blur away from where they are rounded."""
+            real = fixed.real(x, q) / to["scale"][0]
+            return np.clip(fixed.away(real + blur * (1 + np.abs(real))), -(1 << 31), 1 << 31)
+
+        def read(blur: float) -> Any:
+            if isinstance(stored, tuple):  # values are found before they are moved
+                steps = near(stored[0], next(iter(given.values())), blur)
+            else:
+                moved = {k: near(tensors[k], q, blur) for k, q in given.items()}
+                steps = call.version.meaning.fn(**{**tensors, **moved}, **params)
+            return fixed.saturate(steps + zero, of(kept))
+
+        kept = stored[0] if isinstance(stored, tuple) else stored
+        low, high = read(-(2.0**-20)), read(2.0**-20)
+        return underspecified(_SCALES, of_result(0, (kept != low) | (kept != high)), kept, low, high)
+
+    return found

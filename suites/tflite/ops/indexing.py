@@ -24,6 +24,7 @@ from suites.tflite.codecs import (
     overflowing,
     shape_input,
 )
+from suites.tflite.quantisation import OWN
 
 # -- gather, scatter
 
@@ -154,7 +155,14 @@ op(
     table="value",
     indices="lookup",
 )
-both("DYNAMIC_UPDATE_SLICE", tables.dynamic_update_slice, x="operand", start=shape_input("start_indices"))
+both(
+    "DYNAMIC_UPDATE_SLICE",
+    tables.dynamic_update_slice,
+    Sampling(tags=(OWN,)),
+    Checks(ambiguous=readings.rescaled(x="operand", update="update")),
+    x="operand",
+    start=shape_input("start_indices"),
+)
 
 # -- selection
 
@@ -204,8 +212,10 @@ both(
     "UNIQUE",
     s.unique,
     Spelling(x="input", fixed={"axis": None, "sorted": False}, out=_values_and_index),
-    Sampling(_draw_unique),
-    Checks(stated={"input": "_n"}, breaks={"axis-in-range": None}),  # no operand names an axis
+    Sampling(_draw_unique, tags=(OWN,)),
+    Checks(
+        ambiguous=readings.rescaled(x="input"), stated={"input": "_n"}, breaks={"axis-in-range": None}
+    ),  # no operand names an axis
 )
 
 
@@ -285,9 +295,10 @@ def _one_or_each(call: Call) -> str:
 both(
     "SPARSE_TO_DENSE",
     tables.sparse_to_dense,
-    Sampling(_draw_sparse),
+    Sampling(_draw_sparse, tags=(OWN,)),
     # a scalar with an axis more is the value of the only row
     Checks(
+        ambiguous=readings.rescaled(values="sparse_values", default="default_value"),
         stated={"sparse_indices": Pattern(_tuples, (0, 2)), "sparse_values": Pattern(_one_or_each, (0, 1))},
         breaks={"shapes-stated": None},
     ),

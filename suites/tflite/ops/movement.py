@@ -30,6 +30,7 @@ from suites.tflite.codecs import (
     pairs,
     shape_input,
 )
+from suites.tflite.quantisation import OWN
 
 
 def _beyond(
@@ -186,8 +187,9 @@ def _draw_reverse(d: Draw) -> dict[str, Any]:
 both(
     "REVERSE_V2",
     s.reverse,
-    Sampling(_draw_reverse),
+    Sampling(_draw_reverse, tags=(OWN,)),
     Checks(
+        ambiguous=readings.rescaled(x="input"),
         source="TFLite REVERSE_V2: the axis operand has one element",
         breaks={"axes-distinct": None, "axes-in-range": _beyond("input", "axis", several=True), "shapes-stated": None},
         stated={"input": "_n *_d"},
@@ -205,13 +207,14 @@ def _sequence(lengths: list[int], seq: int, batch: int) -> InvalidFn:
 both(
     "REVERSE_SEQUENCE",
     s.reverse_sequence,
-    Sampling(tags=("far",)),
+    Sampling(tags=("far", OWN)),
     Checks(
+        ambiguous=readings.rescaled(x="input"),
         breaks={
             "axes-distinct": _sequence([1, 2, 3, 4], 1, 1),
             "axes-in-range": lambda d: _sequence([1, 2, 3], *d.pick(((2, 0), (1, 5))))(d),
             "lengths-per-batch": lambda d: _sequence(d.pick(([1, 2], [1, 2, 3, 1])), 1, 0)(d),
-        }
+        },
     ),
     x="input",
     lengths="seq_lengths",
@@ -327,7 +330,14 @@ both(
     x="input",
     repeats=shape_input("multiples"),
 )
-both("BROADCAST_TO", s.broadcast_to, _FAR, x="input", shape=shape_input("shape"))
+both(
+    "BROADCAST_TO",
+    s.broadcast_to,
+    Sampling(tags=("far", OWN)),
+    Checks(ambiguous=readings.rescaled(x="input")),
+    x="input",
+    shape=shape_input("shape"),
+)
 
 # -- windows
 
@@ -719,5 +729,11 @@ op(
     Sampling(_draw_range),
     Checks(stated={"start": "", "limit": "", "delta": ""}, breaks={"step-nonzero": _range_still}),
 )
-both("MATRIX_DIAG", s.diag, x="diagonal")
-both("MATRIX_SET_DIAG", s.set_diag, x="input")
+both("MATRIX_DIAG", s.diag, Sampling(tags=(OWN,)), Checks(ambiguous=readings.rescaled(x="diagonal")), x="diagonal")
+both(
+    "MATRIX_SET_DIAG",
+    s.set_diag,
+    Sampling(tags=(OWN,)),
+    Checks(ambiguous=readings.rescaled(x="input", diagonal="diagonal")),
+    x="input",
+)
