@@ -9,7 +9,7 @@ import numpy as np
 from harness.cases.given import Given
 from harness.core.dtypes import of
 from harness.ledger.defect_models import Near
-from suites.semantics.quantised import fixed, linear
+from suites.semantics.quantised import fixed, functions, linear
 from suites.semantics.quantised.output import clamp_range
 from suites.semantics.quantised.products import multiplied
 
@@ -149,3 +149,15 @@ def shuffled_without_activation(g: Given) -> Outputs:
     """The result without the fused activation, its sums as ``sums_wrap_in_32_bits`` has them."""
     other = g.changed(attrs={"fused_activation_function": "NONE"})
     return None if other is None else sums_wrap_in_32_bits(other) or list(other.expected)
+
+
+def slopes_wrap_in_16_bits(g: Given) -> Outputs:
+    """A function of 16 bits from its table: the difference of two entries is cut to 16 bits, and so is the sum of an
+    entry and a part of that.  Right where neither loses anything."""
+    q, out, due = g.inst.tensor("x").quantised, g.attr("@outputs")[0]["quant"], g.expected[0].value
+    entries, at = functions.table(g.inst.op.lower(), q, out), g["x"].astype(np.int64)
+    base, slope = entries[256 + (at >> 7)], entries[257 + (at >> 7)] - entries[256 + (at >> 7)]
+    cut = slope.astype(np.int16).astype(np.int64)
+    made = base + (cut * (at & 127) + 64 >> 7)
+    lost = (cut != slope) | (made != made.astype(np.int16))
+    return [Near(np.where(lost, made.astype(np.int16), due), np.where(lost, 2, 0))] if lost.any() else None

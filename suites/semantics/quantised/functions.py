@@ -135,23 +135,35 @@ def unary(
 
 
 def _positive(d: Any, least: int) -> dict[str, Any]:
-    """Operands whose real value is not below ``least`` steps."""
+    """Operands whose real value is not below ``least`` steps, one time in four at least 0; the zero point is the lowest
+    number, or one time in three any."""
     dt = d.dtype("x")
-    xq = draw_parameters(d, dt, zero="low")
+    xq = draw_parameters(d, dt, zero=None if d.chance(3) else "low")
     z, (_, hi) = xq["zero_point"][0], int_range(dt)
-    return {"x": T(d.shape(), f"ints:{z + least}:{hi}"), "xq": xq}
+    low = z if d.chance(4) else min(z + least, hi)
+    return {"x": T(d.shape(), f"ints:{low}:{hi}"), "xq": xq}
 
 
 def _draw_sqrt(d: Any) -> dict[str, Any]:
     v = _positive(d, 0)
     top = float(np.sqrt(v["xq"]["scale"][0] * 2 ** d.dtype("x").bits)) / 2 ** d.dtype("x").bits
-    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (1 + d.int(0, 16) / 8))}
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=near_or_apart(d, top * (1 + d.int(0, 16) / 8), v["xq"]))}
 
 
 def _draw_rsqrt(d: Any) -> dict[str, Any]:
     v = _positive(d, 1)
     top = 1 / float(np.sqrt(v["xq"]["scale"][0])) / 2 ** d.dtype("x").bits
-    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=top * (0.3 + d.int(0, 16) / 8))}
+    return {
+        **v,
+        "oq": draw_parameters(d, d.dtype("x"), scale=near_or_apart(d, top * (0.3 + d.int(0, 16) / 8), v["xq"])),
+    }
+
+
+def _draw_log(d: Any) -> dict[str, Any]:
+    v = _positive(d, 0)
+    if d.bool():
+        v |= {"x": T(d.shape(), d.pick(("full", "small"))), "xq": draw_parameters(d, d.dtype("x"), zero="low")}
+    return {**v, "oq": draw_parameters(d, d.dtype("x"), scale=near_or_apart(d, d.pick((0.02, 0.05)), v["xq"]))}
 
 
 def _fixed_output(bits8: tuple[float, str], bits16: float) -> Parameters:
@@ -191,9 +203,7 @@ tanh = unary(
     source=f"{_SPEC}, TANH: output scale 1/128, zero point middle",
 )
 exp = unary("exp", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.01, 0.05, 0.2))), xq=_SMALL)
-log = unary(
-    "log", table=True, oq=Parameters("x", scale=lambda d, env: d.pick((0.02, 0.05))), xq=Parameters("x", zero="low")
-)
+log = unary("log", table=True, oq=Parameters("x"), xq=Parameters("x", zero="low"), draw=_draw_log)
 # nothing says how a root between two steps is rounded: 16 bits are cut off, 8 bits rounded
 sqrt = unary("sqrt", free16=0.5, oq=Parameters("x"), draw=_draw_sqrt, source="TFLite SQRT")
 rsqrt = unary("rsqrt", table=True, oq=Parameters("x"), draw=_draw_rsqrt, source="TFLite RSQRT")
