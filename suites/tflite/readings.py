@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import of
+from harness.core.dtypes import int_range, of
 from harness.declare import Call
 from harness.tolerance.underspecified import Underspecified, of_result, underspecified
 from suites.semantics.quantised import fixed
@@ -168,7 +168,8 @@ def rescaled(**operands: str) -> Callable[[Call], Underspecified | None]:
         def near(x: Any, q: Any, blur: float) -> Any:
             """Steps of the result, less its zero point, a blur away from where they are rounded."""
             real = fixed.real(x, q) / to["scale"][0]
-            return np.clip(fixed.away(real + blur * (1 + np.abs(real))), -(1 << 31), 1 << 31)
+            held = np.clip(fixed.away(real + blur * (1 + np.abs(real))), *(n - zero for n in int_range(of(x))))
+            return held.astype(np.int32)  # what is moved may be viewed many times
 
         def read(blur: float) -> Any:
             if isinstance(stored, tuple):  # values are found before they are moved
@@ -176,7 +177,7 @@ def rescaled(**operands: str) -> Callable[[Call], Underspecified | None]:
             else:
                 moved = {k: near(tensors[k], q, blur) for k, q in given.items()}
                 steps = call.version.meaning.fn(**{**tensors, **moved}, **params)
-            return fixed.saturate(steps + zero, of(kept))
+            return (steps + np.int32(zero)).astype(kept.dtype)
 
         kept = stored[0] if isinstance(stored, tuple) else stored
         low, high = read(-(2.0**-20)), read(2.0**-20)
