@@ -16,6 +16,7 @@ from harness.generate.recipes import arrays_of
 from suites import programs
 from suites.onnx import dialect as onnx
 from suites.programs import Language, ProgramDialect, operands, program_schema, values
+from suites.programs.bounds import _signs
 
 VERSIONS = [v for name in ("passes", "rewrites") for v in registry.dialect(name).versions.values()]
 
@@ -116,3 +117,11 @@ def test_a_program_has_a_model_of_its_own(small: _Small) -> None:
     assert small.alone([inst]) is inst
     with pytest.raises(Unsupported, match="small: a program has a model of its own, got 2"):
         small.alone([inst, inst])
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_complex_value_moves_to_each_of_its_four_corners(pairs: bool) -> None:
+    """Else a real function of it, such as the magnitude of its imaginary part, is seen to move to one side alone."""
+    patterns = list(_signs(np.zeros(64, np.complex64), pairs, np.random.Generator(np.random.PCG64(7))))
+    for k in range(64):
+        assert {complex(s[k]) for s in patterns} == {1 + 1j, 1 - 1j, -1 + 1j, -1 - 1j}

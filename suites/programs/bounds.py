@@ -142,8 +142,10 @@ class _Propagation:
         for k in range(4) if off else ():
             scope = dict(self.base)
             for n, b in off.items():
-                signs = np.full(b.shape, (1.0, -1.0)[k]) if k < 2 else self.rng.choice((-1.0, 1.0), size=b.shape)
-                scope[n] = _moved(self.base[n], 2 * b * signs, self.rng)
+                signs: Any = np.full(b.shape, (1.0, -1.0)[k]) if k < 2 else self.rng.choice((-1.0, 1.0), size=b.shape)
+                if self.base[n].dtype.kind == "c":
+                    signs = signs * (1, 1, 1 + 1j, 1 - 1j)[k]
+                scope[n] = _moved(self.base[n], 2 * b * signs)
             results = self._try(node, scope)
             for j, n in enumerate(node.outputs):
                 new = np.full(np.shape(self.base[n]), np.inf) if results is None else _change(results[j], self.base[n])
@@ -170,9 +172,9 @@ class _Propagation:
     def _worst(self, i: int, name: str, b: np.ndarray) -> dict[str, np.ndarray]:
         """How far each value moves at most when one, made by node i, is off by b."""
         worst: dict[str, np.ndarray] = {}
-        for signs in _signs(np.shape(b), self.narrow, self.rng):
+        for signs in _signs(self.base[name], self.narrow, self.rng):
             scope = self._start() if self.stateful else dict(self.base)
-            moved = scope[name] = _moved(self.base[name], b * signs, self.rng)
+            moved = scope[name] = _moved(self.base[name], b * signs)
             changed = {name}
             for k, node in enumerate(self.g.nodes):
                 if not self.stateful and (k <= i or changed.isdisjoint(self.needs[k]) or self._step(node)):
@@ -257,33 +259,38 @@ def _change(now: Any, was: Any) -> np.ndarray:
     return np.where(same, 0.0, np.where(np.isnan(change), np.inf, change))
 
 
-def _signs(shape: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Sign patterns: a few at random, each with its opposite, since a value on a bend (a relu's 0) shows its error on
-    one side alone; with pairs also some in which any two elements once agree and once differ, so that errors of two
-    elements that could cancel are seen to add up.
+def _signs(x: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Sign patterns for x: a few at random, each with its opposite, since a value on a bend (a relu's 0) shows its
+    error on one side alone; with pairs also some in which any two elements once agree and once differ, so that errors
+    of two elements that could cancel are seen to add up.  A complex element moves to each of the four corners.
     """
-    for _ in range(2):
-        signs = rng.choice((-1.0, 1.0), size=shape)
+    shape, signs = np.shape(x), np.ones(np.shape(x))
+    for k in range(2):
+        if np.asarray(x).dtype.kind != "c":
+            signs = rng.choice((-1.0, 1.0), size=shape)
+        elif k:
+            signs = np.conj(signs)
+        else:
+            signs = rng.choice((1 + 1j, 1 - 1j), size=shape)
         yield signs
         yield -signs
     if pairs:
         index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-        yield np.ones(shape)
-        yield -np.ones(shape)
+        corner = 1 + 1j if np.asarray(x).dtype.kind == "c" else 1.0
+        yield np.full(shape, corner)
+        yield np.full(shape, -corner)
         for bit in range(max(0, index.size - 1).bit_length()):
-            yield 1.0 - 2.0 * ((index >> bit) & 1)
+            yield corner * (1 - 2 * ((index >> bit) & 1))
 
 
-def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """x off by so much; the imaginary part of a complex one this way or that; an integer within its type.
+def _moved(x: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """x off by so much; an integer within its type.
 
     A float moves to its neighbour at least where it is off by half a step: half of all would come back otherwise, since
     ties are rounded to even."""
-    move: Any = off
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
-            move = off + 1j * (off * rng.choice((-1.0, 1.0), size=np.shape(off)))
-            return (x.astype(np.complex128) + move).astype(x.dtype)
+            return np.asarray((x.astype(np.complex128) + off).astype(x.dtype))
         if of(x).kind == "b":
             return np.where(np.abs(off) >= 0.5, off > 0, x)
         if of(x).kind in "iu":
@@ -292,6 +299,6 @@ def _moved(x: np.ndarray, off: np.ndarray, rng: np.random.Generator) -> np.ndarr
             near = np.where(off == 0, x, np.clip(wide, low, high - (high > 2**53) * 1024).astype(x.dtype))
             return np.asarray(near, x.dtype)
         wide, step = x.astype(np.float64), ulp(x.astype(np.float64), of(x))
-        moved = (wide + move).astype(x.dtype)
-        back = (moved == x) & (np.abs(move) >= step / 2)
-        return np.asarray(np.where(back, (wide + np.copysign(step, move)).astype(x.dtype), moved))
+        moved = (wide + off).astype(x.dtype)
+        back = (moved == x) & (np.abs(off) >= step / 2)
+        return np.asarray(np.where(back, (wide + np.copysign(step, off)).astype(x.dtype), moved))

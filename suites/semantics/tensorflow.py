@@ -194,7 +194,11 @@ def _draw_rfft(d: Draw) -> dict[str, Anything]:
 
 @semantics(error=exact, source="TFLite DILATE: padding_value between the elements; StableHLO pad with interior padding")
 def dilate(x: Any[Array, "*d"], value: Any[Array, ""], *, dilations: Opaque) -> Array:
-    """Elements ``dilations`` steps apart on each axis, ``value`` between them."""
+    """Elements ``dilations`` steps apart on each axis, ``value`` between them.
+
+    Raises RuleError "dilations-positive"."""
+    if any(k < 1 for k in dilations):
+        raise RuleError("dilations-positive", f"{list(dilations)}")
     shape = [(n - 1) * k + 1 if n else 0 for n, k in zip(x.shape, dilations)]
     out = np.full(shape, value.reshape(()), x.dtype)
     out[tuple(slice(None, None, int(k)) for k in dilations)] = x
@@ -211,6 +215,12 @@ def _draw_dilate(d: Draw) -> dict[str, Anything]:
         at = d.int(0, len(shape) - 1)
         shape, dilations[at] = (*shape[:at], 1, *shape[at + 1 :]), d.pick((16, 300, FAR))
     return {"x": T(shape), "value": T(()), "dilations": tuple(dilations)}
+
+
+@dilate.breaks("dilations-positive")
+def _backwards(d: Draw) -> dict[str, Anything]:
+    """No step, or one backwards, along an axis of one element or of several."""
+    return {"x": T((2, d.pick((1, 3)))), "value": T(()), "dilations": (1, d.pick((0, -1, -FAR)))}
 
 
 def _l2_pool_bound(ctx: Context) -> Array:
