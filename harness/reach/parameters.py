@@ -119,7 +119,8 @@ def lists(f: Facts) -> list[str]:
             words = ("empty", "one", "several", "all", "unsorted", "repeated", "negative", "mixed signs")
             out += [f"list:{p.name}={w}" for w in words]
         elif p.kind == "ints":
-            out += [f"list:{p.name}={w}" for w in ("empty", "one", "several", "differ", "equal")]
+            words = ("empty", "one", "several", "differ", "equal")
+            out += [f"list:{p.name}={w}" for w in words if w != "empty" or p.name not in f.counts]
     return out
 
 
