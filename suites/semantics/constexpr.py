@@ -74,6 +74,13 @@ def unpack_bits(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
     return (lit << np.arange(bits, dtype=np.uint8)).sum(1).astype(np.uint8)
 
 
+def packed_count(shape: Ints) -> int:
+    """How many elements a stated shape has.  Raises RuleError "packed-size"."""
+    if any(n < 0 for n in shape):
+        raise RuleError("packed-size", f"a shape of {list(shape)}")
+    return int(np.prod(shape, dtype=np.int64))
+
+
 @semantics(error=exact(), source="MIL constexpr_lut_to_dense iOS16")
 def lut_packed(indices: Int[Array, "m"], lut: Any[Array, "p"], *, shape: Ints) -> Array:
     """lut[i] for every packed index, under ``shape``; an index has log2(len(lut)) bits.
@@ -81,7 +88,7 @@ def lut_packed(indices: Int[Array, "m"], lut: Any[Array, "p"], *, shape: Ints) -
     Raises RuleError "palette-size", "packed-size"."""
     if lut.size not in (2, 4, 16, 64, 256):
         raise RuleError("palette-size", f"{lut.size} entries")
-    count = int(np.prod(shape, dtype=np.int64))
+    count = packed_count(shape)
     return lut[unpack_bits(indices, lut.size.bit_length() - 1, count)].reshape(shape)
 
 
@@ -90,7 +97,7 @@ def sparse_packed(nonzero_data: Any[Array, "n"], mask: Int[Array, "m"], *, shape
     """The data at the set bits of a packed mask in row-major order, zero elsewhere.
 
     Raises RuleError "packed-size", "mask-counts-data"."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = packed_count(shape)
     return sparse_to_dense(nonzero_data, unpack_bits(mask, 1, count).reshape(shape))
 
 

@@ -160,10 +160,12 @@ def stft(
         raise RuleError("window-fits", f"{x.shape[-1]} samples, n_fft {n_fft}, hop {hop}")
     if window is not None and window.shape != (width,):
         raise RuleError("window-fits", f"a window of {list(window.shape)}, of {width} samples")
+    count = (x.shape[-1] - n_fft) // hop + 1
+    if not x.size:
+        return np.empty((*x.shape[:-1], n_fft // 2 + 1 if onesided else n_fft, count), np.complex128)
     w = np.ones(width) if window is None else window.astype(np.float64)
     left = (n_fft - width) // 2
     w = np.pad(w, (left, n_fft - width - left))
-    count = (x.shape[-1] - n_fft) // hop + 1
     frames = np.stack([x[..., i * hop : i * hop + n_fft] for i in range(count)], -2).astype(np.complex128) * w
     y = np.fft.fft(frames, axis=-1)
     if onesided:

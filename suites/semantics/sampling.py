@@ -66,9 +66,18 @@ _ERROR = composed(_bound)
 IMAGE = ("unit", "small", "uniform:-4:4", "wide")
 
 
+def _of_nothing(x: Array, sizes: Ints) -> Array | None:
+    """The result where it has no element: of no image, or an extent of it is 0.  Of no rows come no rows alone."""
+    lead = x.ndim - len(sizes)
+    none = (0 in x.shape[:lead] or 0 in sizes) and all(n or not m for n, m in zip(x.shape[lead:], sizes))
+    return np.empty((*x.shape[:lead], *sizes), x.dtype) if none else None
+
+
 @semantics(error=_ERROR, source="MIL resize_bilinear iOS15, resize iOS17 LINEAR", data=IMAGE)
 def resize_linear(x: Num[Array, "*d"], *, sizes: Ints, mode: Choice[str, SAMPLING] = "default") -> Array:
     """``x`` resized linearly along its last len(sizes) axes."""
+    if (none := _of_nothing(x, sizes)) is not None:
+        return none
     y = x
     for k, m in enumerate(sizes):
         axis = x.ndim - len(sizes) + k
@@ -91,6 +100,8 @@ def upsample_linear(x: Float[Array, "*d"], *, factors: Reals, align: Flag = True
 )
 def resize_nearest(x: Num[Array, "*d"], *, sizes: Ints, mode: Choice[str, SAMPLING] = "default") -> Array:
     """The element at the floor of the position, along the last len(sizes) axes."""
+    if (none := _of_nothing(x, sizes)) is not None:
+        return none
     for k, m in enumerate(sizes):
         axis = x.ndim - len(sizes) + k
         at = np.clip(np.floor(grid(0, x.shape[axis] - 1, int(m), mode) + 1e-9), 0, x.shape[axis] - 1)

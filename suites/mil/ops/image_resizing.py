@@ -131,7 +131,7 @@ def _between(sizes: Any, x: np.ndarray, factors: Any = ()) -> str | None:
     of pixels in the ratio of the extents or of the factors, or corners aligned; the element below or next to a place.
     """
     shape = x.shape[-len(sizes) :]
-    if not any(m % n for m, n in zip(sizes, shape)):
+    if not x.size or 0 in sizes or not any(m % n for m, n in zip(sizes, shape)):
         return None
     grids = [
         [s.grid(0, n - 1, m, mode) for m, n in zip(sizes, shape)]
@@ -193,6 +193,8 @@ def _draw_resize(d: Draw) -> dict[str, Any]:
 
 def _resize_open(call: Call) -> str | None:
     x, sizes, mode = call.inputs["x"], _sizes(call), call.attr("sampling_mode", "DEFAULT").lower()
+    if not x.size or 0 in sizes:
+        return None
     places = [np.clip(s.grid(0, n - 1, m, mode), 0, n - 1) for m, n in zip(sizes, x.shape[x.ndim - len(sizes) :])]
     between = any(np.abs(at - np.rint(at)).max(initial=0) > 1e-9 for at in places)
     if call.attr("interpolation_mode", "LINEAR") == "NEAREST_NEIGHBOR":

@@ -223,6 +223,8 @@ def sliding_windows(x: Any[Array, "*d"], *, axis: Integer, size: Integer, stride
     n = x.shape[a]
     if size < 1 or stride < 1 or size > n:
         raise RuleError("window-fits", f"size {size}, stride {stride} for extent {n}")
+    if not x.size:
+        return np.empty((*x.shape[:a], (n - size) // stride + 1, size, *x.shape[a + 1 :]), x.dtype)
     starts = np.arange(0, n - size + 1, stride)
     return x.take(starts[:, None] + np.arange(size), a)
 

@@ -207,28 +207,28 @@ def _neighbours(x: Array, axis: int, size: int) -> Array:
     c = square.shape[-1]
     before, after = (size - 1) // 2, size // 2
     out = np.zeros_like(square)
-    for k in range(-before, after + 1):
+    for k in range(max(-before, 1 - c), min(after, c - 1) + 1):
         lo, hi = max(0, -k), min(c, c - k)
-        if hi > lo:
-            out[..., lo:hi] += square[..., lo + k : hi + k]
+        out[..., lo:hi] += square[..., lo + k : hi + k]
     return np.moveaxis(out, -1, axis)
 
 
 @quiet
 def _lrn_bound(ctx: Context) -> Array:
-    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(size+c+3) |alpha'| sum x^2 + u |bias|) /
-    |base|"""
+    """|h| (|beta| r/(1-r) + (18 + 2 |beta log base|) u) + ulp, r = (gamma(min(size, 2c)+c+3) |alpha'| sum x^2 +
+    u |bias|) / |base|"""
     x, p = wide(ctx.inputs["x"]), ctx.params
+    terms = min(p["size"], 2 * x.shape[p["axis"]])  # a window wider than that holds no more of them
     total = _neighbours(x, p["axis"] % x.ndim, p["size"])
     a = abs(p["alpha"]) / (p["size"] if p["scaled"] else 1)
     base = p["bias"] + total * (p["alpha"] / (p["size"] if p["scaled"] else 1))
     # a sum that slides along the channels carries what all of them left behind
     everything = np.square(x).sum(p["axis"] % x.ndim, keepdims=True)
-    r = (slope(p["size"] + x.shape[p["axis"]] + 3, ctx) * a * everything + ctx.acc_u * abs(p["bias"])) / np.abs(base)
+    r = (slope(terms + x.shape[p["axis"]] + 3, ctx) * a * everything + ctx.acc_u * abs(p["bias"])) / np.abs(base)
     r = np.where(r < 0.5, r / (1 - np.minimum(r, 0.5)), np.inf)
     power = (18 + 2 * abs(p["beta"]) * np.abs(np.log(np.abs(base)))) * ctx.acc_u
     b = np.abs(ctx.wide) * (abs(p["beta"]) * r + power) + ctx.ulp + tiny(ctx)
-    return np.where(total * (1 + p["size"] * ctx.acc_u) * max(a, 1) >= top(ctx), np.inf, b)
+    return np.where(total * (1 + terms * ctx.acc_u) * max(a, 1) >= top(ctx), np.inf, b)
 
 
 def _draw_lrn(d: Draw) -> dict[str, Object]:
