@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,16 @@ from harness.core.outcome import Model
 from harness.declare import Dialect, Draw, Entry, OpVersion, Slot, T
 from harness.declare.codec import Call
 from harness.declare.interpreter import Watch, fed, run_graph
-from suites.mil import builder, edges, notation, parse, running
+from harness.declare.op_version.nearby import takes
+from harness.declare.schema import OpSchema
+from suites.mil import builder, edges, far, notation, parse, running
 
 OLDER = ("ios13", "ios14")
 SINCE_IOS15 = ("affine", "resample")
+# extents of a result that is never without elements: "shape[k] > 0 for k = 0,..., K-1"
+_LENGTHS = dict.fromkeys(("random_uniform", "random_normal", "random_bernoulli"), ("shape",))
+# parameters that count the results
+_COUNTS = {"split": ("num_splits", "split_sizes")}
 
 
 class Mil(Dialect):
@@ -41,6 +48,13 @@ class Mil(Dialect):
     shares_tensors = True
     shares_elements = True
     own = frozenset({"packed"})
+
+    @cached_property
+    def schemas(self) -> list[OpSchema]:
+        found = super().schemas
+        for s in found:
+            s.extra["lengths"], s.extra["counts"] = _LENGTHS.get(s.op, ()), _COUNTS.get(s.op, ())
+        return found
 
     def unsayable_rules(self, version: OpVersion) -> tuple[str, ...]:
         """Not stated: whether an axis may be named twice.  Loop variables are of any types."""
@@ -68,7 +82,8 @@ class Mil(Dialect):
         return super().effective(op, opset, domain)
 
     def finish(self, version: OpVersion, d: Draw, inst: Instance) -> Instance:
-        """Scalar parameters are rounded to the type that they have in the program."""
+        """Scalar parameters are rounded to the type that they have in the program; now and then counts and positions
+        far beyond what is there (``far``)."""
         letters: dict[str, Any] = version.schema.extra.get("attr_types") or {}
         carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)} if letters else ()
         free = []
@@ -92,12 +107,10 @@ class Mil(Dialect):
         if inst.opset == "ios15" and inst.attrs.get("pad_type") == "same_lower":
             inst.attrs["pad_type"] = "same"  # the package takes it from iOS 16 on
         inst.args.update(inst.attrs.pop("@captured", {}))
-        _widen(version, inst)
-        for name, letter in letters.items():
-            _widen_stated(inst, name, letter)
+        _widen_all(version, inst)
         if "validate_indices" in version.schema.attrs and "validate_indices" not in inst.attrs and d.bool():
             inst.attrs["validate_indices"] = d.bool()
-        return inst
+        return far.far_of(version, d, inst, _takes_widened)
 
     def draws_const(self, version: OpVersion, slot: Slot, t: T, d: Draw) -> bool:
         """Scalars are mostly constants: an ML program has no inputs of rank 0.  Complex constants do not exist."""
@@ -145,6 +158,23 @@ class Mil(Dialect):
 def _is_list(inst: Instance, slot: str) -> bool:
     a = inst.args.get(slot)
     return isinstance(a, Arg) and a.kind == "list"
+
+
+def _takes_widened(version: OpVersion, inst: Instance) -> bool:
+    """Does the reference take an instance with integers that were put in last?  They are of i32."""
+    carried = {s.element for s in version.schema.inputs if inst.args.get(s.name)}
+    for name, letter in (version.schema.extra.get("attr_types") or {}).items():
+        new = type(inst.attrs.get(name)) is int and letter in version.schema.types and letter not in carried
+        if new and "i32" in version.schema.types[letter]:
+            inst.attrs[f"@{letter}"] = I32.name
+    _widen_all(version, inst)
+    return takes(version, inst)
+
+
+def _widen_all(version: OpVersion, inst: Instance) -> None:
+    _widen(version, inst)
+    for name, letter in (version.schema.extra.get("attr_types") or {}).items():
+        _widen_stated(inst, name, letter)
 
 
 def _widen_stated(inst: Instance, name: str, letter: str) -> None:

@@ -101,6 +101,9 @@ def _reshape_like(call: Call) -> Any:
     return s.reshape(call.inputs["x"], shape=tuple(out), zero="literal")
 
 
+_BEHIND = (((20, 2**31 - 1), (0, 2)), ((0, 2), (20, 21)))
+
+
 def _odd_references(d: Draw) -> dict[str, Any]:
     """Three references, or one that is a scalar or the same again; a part counted from the back or beyond the end, as
     ``ref_tensors[i].shape[begins[i]:ends[i]]`` reads."""
@@ -115,7 +118,7 @@ def _odd_references(d: Draw) -> dict[str, Any]:
         }
     a, b = d.int(1, 3), d.int(1, 3)
     ref = T((a, b), const=False)
-    parts = d.pick((((-2, -1), (-1, far)), ((-(2**31), 1), (1, 9)), ((0, 1), (-1, far)), ((0, -1), (1, far))))
+    parts = d.pick((((-2, -1), (-1, far)), ((-(2**31), 1), (1, 9)), ((0, 1), (-1, far)), ((0, -1), (1, far)), *_BEHIND))
     refs, spans = [ref, ref], list(parts)
     out: dict[str, Any] = {"@same": {"ref_tensors#1": "ref_tensors#0"}}
     if d.bool():
