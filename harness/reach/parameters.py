@@ -119,8 +119,8 @@ def lists(f: Facts) -> list[str]:
             words = ("empty", "one", "several", "all", "unsorted", "repeated", "negative", "mixed signs")
             out += [f"list:{p.name}={w}" for w in words]
         elif p.kind == "ints":
-            words = ("empty", "one", "several", "differ", "equal")
-            out += [f"list:{p.name}={w}" for w in words if w != "empty" or p.name not in f.counts]
+            known = ("one", "several", "differ", "equal")
+            out += [f"list:{p.name}={w}" for w in (*(() if p.name in f.counts else ("empty",)), *known)]
     return out
 
 

@@ -147,6 +147,9 @@ def test_an_op_of_which_nothing_is_asked_is_no_goal() -> None:
     assert "outputs:{Y}" in ids
     assert "outputs:{}" not in ids
     assert "outputs:{}" in goals_of(registry.dialect("onnx").versions["onnx/MaxPool/12"]).ids
+    parts = goals_of(registry.dialect("mil").versions["mil/split/ios15"]).ids
+    assert "list:split_sizes=empty" not in parts
+    assert "list:split_sizes=one" in parts
 
 
 def test_integers_meet_goals_of_their_relation_to_the_extent() -> None:
