@@ -84,7 +84,7 @@ def _filters(v: OpVersion, d: Draw, inst: Instance) -> Instance:
     new = _with(inst, **attrs, pad=pads)
     new = _shaped(_shaped(new, "x", batch, c_in, *s), "weight", *shape_of_w, *k)
     if attrs["dilations"] and not w.const:
-        new = replace(new, args={**new.args, "weight": replace(new.args["weight"], const=True)})
+        new = replace(new, args={**new.args, "weight": replace(new.tensors("weight")[0], const=True)})
     if "bias" in new.args or how == "many":
         new = replace(new, args={**new.args, "bias": new.args.get("bias", new.args["weight"])})
         new = _shaped(new, "bias", c_out)
@@ -133,7 +133,7 @@ def _resize(v: OpVersion, d: Draw, inst: Instance) -> Instance:
     """No extents stated: nothing is resized; or an extent of no image."""
     if d.bool():
         new = _shaped(inst, "shape", 0, values=[])
-        new = replace(new, args={**new.args, "shape": replace(new.args["shape"], const=d.bool())})
+        new = replace(new, args={**new.args, "shape": replace(new.tensors("shape")[0], const=d.bool())})
         return _shaped(_with(new, resized_dims=0), "x", *d.pick(((), (2,), (2, 3))))
     return _shaped(_shaped(_with(inst, resized_dims=1), "shape", 1, values=[MAX]), "x", 0, d.int(1, 3))
 
@@ -189,7 +189,7 @@ def _cells(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
             of = (batch, 0) if s.startswith("initial") else (0, features) if s.startswith("weight_ih") else (0, 0)
             new = _shaped(new, s, *(of if s.startswith(("initial", "weight")) else (0,)))
     const = any(s.const for s in v.schema.inputs if s.name in pair)
-    one = replace(new.args[pair[0]], const=const or new.tensors(pair[0])[0].const)
+    one = replace(new.tensors(pair[0])[0], const=const or new.tensors(pair[0])[0].const)
     new = replace(new, args={**new.args, **{s: replace(one) for s in pair}})
     return _with(new, **{SAME: {pair[1]: pair[0]}})
 
@@ -249,7 +249,7 @@ def _reshape(v: OpVersion, d: Draw, inst: Instance) -> Instance:
         )
     if d.bool():
         new = _shaped(_shaped(inst, "shape", 0, values=[]), "x", *d.pick(((), (1,), (1, 1))))
-        return replace(new, args={**new.args, "shape": replace(new.args["shape"], const=d.bool())})
+        return replace(new, args={**new.args, "shape": replace(new.tensors("shape")[0], const=d.bool())})
     shape, x = d.pick((([MAX, 0], (1, 0)), ([0, MAX], (0, 4)), ([MAX, 1, 0], (2, 3, 0))))
     return _list(_shaped(inst, "x", *x), "shape", shape)
 

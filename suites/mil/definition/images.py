@@ -68,8 +68,10 @@ def _upsample(at: Attrs, a: Arrays, version: str) -> list[Any]:
 
 @reads("resize_nearest_neighbor")
 def _nearest(at: Attrs, a: Arrays, version: str) -> list[Any]:
-    """By whole factors, which no grid divides: every element so often."""
-    x = a["x"]
+    """By whole factors, which no grid divides: every element so often; or to no element, whatever the other factor."""
+    x, sizes = a["x"], [at["target_size_height"], at["target_size_width"]]
+    if 0 in sizes:
+        return [x[..., :0, :0].reshape(*x.shape[:-2], *sizes)]
     for axis, name in ((-2, "height"), (-1, "width")):
         x = np.repeat(x, at[f"target_size_{name}"] // x.shape[axis], axis)
     return [x]
