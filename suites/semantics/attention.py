@@ -341,6 +341,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         b, queries, ev = d.pick(((0, queries, ev), (b, 0, ev), (b, queries, 0)))
     heads = kv * group
     flat = d.bool()
+    if flat and d.empty and not d.breaking and d.chance(3):  # as many heads as 32 bits count, of nothing
+        b, kv, group = 0, 2**31 - 1, 1
+        heads = kv
     out: dict[str, Object] = {"q_heads": heads if flat else None, "kv_heads": kv if flat else None}
     shapes = {"q": (b, heads, queries, e), "k": (b, kv, keys, e), "v": (b, kv, keys, ev)}
     for n, s in shapes.items():
@@ -355,7 +358,11 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     if given(d, "mask"):
         full = (b, heads, queries, past + keys)
         shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))
-        if "lengths" in d.version.slots_of and d.chance(4):  # texts that name lengths let a mask end early
+        if heads > 1 << 16:  # of which no other shape holds nothing
+            shape = full
+        elif d.chance(12) and not d.breaking:
+            shape = (past + keys,) if d.bool() else ()
+        if "lengths" in d.version.slots_of and shape and heads < 1 << 16 and d.chance(4):  # texts that name lengths let a mask end early
             least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))

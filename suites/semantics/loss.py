@@ -94,6 +94,8 @@ def _draw(d: Draw, scores: str, target: str, weight: str) -> dict:
     elif d.empty and d.bool():
         n = c = 0
     s = d.shape(0, max(0, min(d.max_rank - 2, 6)), lo=1)
+    if d.max_rank > 5 and d.chance(64):  # labels of eight axes
+        s = tuple(d.int(1, 2) for _ in range(7))
     out: dict[str, Object] = {scores: T((n, c, *s)), "reduction": d.pick(MODES)}
     kind = d.dtype(target)
     ignored = d.chance(3)

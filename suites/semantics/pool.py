@@ -156,13 +156,24 @@ def _draw_pool(d: Draw) -> dict[str, Object]:
     for name, make in (("count_include_pad", d.bool), ("column_major", d.bool), ("p", lambda: d.pick((1, 2, 2, 3)))):
         if d.version.meaning is not None and name in d.version.meaning.params:
             out[name] = param(d, name, make)
-    return _far(d, out, n) if unbounded(d) and d.chance(16) else out
+    return _far(d, out, n) if unbounded(d) and d.chance(3) else out
 
 
 def _far(d: Draw, v: dict[str, Object], n: int) -> dict[str, Object]:
-    """No image beside a padding as long as 32 bits hold."""
-    at = d.int(0, n - 1)
+    """No image beside a padding as long as 32 bits hold, or a window, a step of it or one between its cells; a window
+    as long as the padding in front of it."""
+    at, how = d.int(0, n - 1), d.pick(("pads", "pads", "kernel", "alike", "strides", "dilations"))
     _, c, *s = v["x"].shape
+    own = how != "pads" and how not in d.fixed and (spells(d, how) or how == "alike")
+    if how in ("kernel", "alike") and own and v["padding"] == "explicit" and spells(d, "pads") and "pads" not in d.fixed:
+        k = FAR if how == "kernel" else v["kernel"][at]
+        pads = put(put(v["pads"], 2 * n, at, k - (how == "kernel"), 0), 2 * n, n + at, 0, 0)
+        more = {"x": T((0, c, *s)), "kernel": put(v["kernel"], n, at, k, 1), "pads": pads}
+        return v | more | {"dilations": None if v["dilations"] is None else put(v["dilations"], n, at, 1, 1)}
+    if how == "strides" and own:
+        return v | {"strides": put(v["strides"], n, at, FAR, 1)}
+    if how == "dilations" and own:
+        return v | {"kernel": put(v["kernel"], n, at, 1, 1), "dilations": put(v["dilations"], n, at, FAR, 1)}
     if v["padding"] == "explicit" and spells(d, "pads") and "pads" not in d.fixed:
         return v | {"x": T((0, c, *s)), "pads": put(v["pads"], 2 * n, at, FAR, 0)}
     return v

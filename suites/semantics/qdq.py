@@ -58,7 +58,7 @@ def spread(scale: Array, x: Array, axis: int, block: int) -> Array:
         return scale.reshape([-1 if i == a else 1 for i in range(x.ndim)])
     if not x.ndim or scale.shape != (*x.shape[:a], -(-x.shape[a] // block), *x.shape[a + 1 :]):
         raise RuleError("scale-fits", f"blocks of {block} along axis {a}: scale {list(scale.shape)}, x {list(x.shape)}")
-    return np.take(np.repeat(scale, block, axis=a), np.arange(x.shape[a]), axis=a)
+    return np.take(scale, np.arange(x.shape[a]) // block, axis=a)
 
 
 def to_steps(steps: Array, zero: Object, out: DType, saturate: bool = True) -> Array:

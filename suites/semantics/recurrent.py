@@ -148,6 +148,8 @@ def layer(
     if lengths is not None and (lengths.shape != (batch,) or ((lengths < 0) | (lengths > t)).any()):
         raise RuleError("lengths-in-range", f"{lengths.tolist()} for {batch} sequences of at most {t}")
     acts = functions(cell, count, activations, alphas, betas)
+    if not h:
+        return _of_nothing(cell, t, count, batch, steps_first)
     order = gates or _ORDER[cell]
     if cell_clip:
         given = {"x": x, "w": w, "r": r, "b": b, "lengths": lengths, "h0": h0, "c0": c0, "p": p}
@@ -193,6 +195,14 @@ def layer(
     if not steps_first:
         return [np.moveaxis(y, 2, 0), *(np.swapaxes(v, 0, 1) for v in last)]
     return [y, *last]
+
+
+def _of_nothing(cell: str, t: int, count: int, batch: int, steps_first: bool) -> list[Array]:
+    """What a layer without hidden elements gives, whatever the steps, which may be as many as 32 bits count."""
+    y, end = (t, count, batch, 0), (count, batch, 0)
+    if not steps_first:
+        y, end = (batch, t, count, 0), (batch, count, 0)
+    return [np.zeros(y), *[np.zeros(end)] * (2 if cell == "lstm" else 1)]
 
 
 # -- how far an implementation may be
@@ -264,6 +274,8 @@ def _running(cell: str, i: Mapping[str, Object], q: Mapping[str, Object], u: flo
     per, order = len(_NAMED[cell]), q.get("gates") or _ORDER[cell]
     t, batch, _ = x.shape
     n = i["r"].shape[-1]
+    if not n:
+        return [Running(v, u, low) for v in _of_nothing(cell, t, count, batch, steps_first)]
     lengths = i.get("lengths")
     lengths = np.full(batch, t) if lengths is None else np.asarray(lengths, np.int64)
     clip, coupled, reset_after = float(q["clip"] or 0), bool(q.get("coupled")), bool(q.get("reset_after"))
@@ -375,8 +387,12 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     t, b, i, h = d.extent(1, 5), d.extent(1, 4), d.extent(1, 6), d.extent(1, 5)
     if d.chance(12):
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
+    elif d.empty and not d.breaking and d.chance(3):
+        t, b, i, h = d.pick((2**31 - 1, 1, 2)), d.int(1, 2), 0, 0
     elif d.empty or d.chance(16):
         t, b, i, h = extreme_sizes(d)
+    elif d.chance(16) and not d.breaking:
+        t, b, i, h = _alike_sizes(d, count, g)
     state = (count, b, h) if steps_first else (b, count, h)
     out: dict[str, Object] = {
         "x": T((t, b, i) if steps_first else (b, t, i)),
@@ -389,7 +405,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     if given(d, "b"):
         out["b"] = T((count, 2 * g * h))
     if given(d, "lengths"):
-        lengths = [d.int(0 if d.chance(8) else min(1, t), t) for _ in range(b)]
+        lengths = [t if t > MOST_STEPS else d.int(0 if d.chance(8) else min(1, t), t) for _ in range(b)]
         out["lengths"] = T((b,), values=lengths, dtype=I32)
     if given(d, "h0"):
         out["h0"] = T(state)
@@ -403,6 +419,17 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
         out["reset_after"] = param(d, "reset_after", d.bool)
     out |= _draw_activations(d, cell, count)
     return out
+
+
+MOST_STEPS = 1 << 16  # beyond it no state has elements
+
+
+def _alike_sizes(d: Draw, count: int, g: int) -> tuple[int, int, int, int]:
+    """Steps, batch, inputs and hidden size with which operands have one shape, or a vector of weights is long."""
+    if count == 2 and d.chance(6):
+        return 1, 1, d.int(1, 2), 342 if g == 4 else 513
+    h = d.int(1, 3)
+    return count, g * h, h, h
 
 
 _LONG = ((17, 257), (17, 257, 2049), (17, 257), (65, 257))  # steps, batch, inputs, hidden: beyond a block of any kernel

@@ -146,6 +146,8 @@ def _draw_batch(d: Draw) -> dict:
     shape = d.shape(2, 5, lo=1)
     training = d.fixed["training"] if "training" in d.fixed else d.bool()
     spatial = "spatial" not in d.version.param_codecs or training or d.bool()
+    if not spatial and d.max_rank > 5 and d.chance(6):
+        shape = (d.int(1, 2), *(d.int(0 if d.empty else 1, 2) for _ in range(d.int(4, 8))))
     flat = int(d.version.version) < 7  # until then the texts say that statistics have one axis, whatever spatial is
     stat = (shape[1],) if spatial or flat else shape[1:]
     out = {

@@ -202,7 +202,8 @@ def _draw_dropout(d: Draw) -> dict:
     if v < 12:
         return {**out, **({"ratio": d.int(0, 3) / 4} if d.bool() else {})}
     if d.bool():
-        out["ratio"] = T((), values=[d.pick((0.0, 0.25, 0.5, 0.75))])
+        tiny = {16: 1e-7, 64: 1e-310}.get(d.types["T1"].bits if d.types["T1"].name != "bf16" else 32, 1e-40)
+        out["ratio"] = T((), values=[d.pick((0.0, 0.25, 0.5, 0.75, *((-0.0, tiny) if d.chance(4) else ())))])
     if d.bool():
         out["training_mode"] = T((), values=[d.bool()])
     if d.chance(3):
@@ -211,8 +212,8 @@ def _draw_dropout(d: Draw) -> dict:
 
 
 def _dropout_outs(d: Draw, values: dict) -> int:
-    """Before version 12 nothing says what the mask holds outside of training."""
-    return d.int(1, 2) if d.version.version >= 12 else 1
+    """In test mode the mask "is not filled", say the versions that have it; until 12 none says what it holds."""
+    return 1 if values.get("is_test") else d.int(1, 2)
 
 
 op(

@@ -22,7 +22,8 @@ class Given(Codec):
 
     def decode(self, call: Call) -> Any:
         v = call.inputs.get(self.slot)
-        return None if v is None or v.size == 0 else tuple(v.tolist())
+        given = v is not None and (v.size > 0 or call.version.version < 11)  # before, that of a scalar
+        return tuple(v.tolist()) if given else None
 
     def encode(self, value: Any, b: Build) -> None:
         if value is not None:

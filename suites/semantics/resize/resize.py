@@ -142,6 +142,8 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         shape = tuple(min(n, 2) for n in d.shape(6, d.max_rank, 1))
     elif whole_factors:
         coordinates = "asymmetric" if "coordinates" not in d.fixed else coordinates
+    if _may_be_scalar(d) and d.chance(24):
+        shape = ()
     r = len(shape)
     if "axes" in d.fixed and d.fixed["axes"] is not None:
         axes = tuple(d.fixed["axes"])
@@ -207,6 +209,11 @@ def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
         out["exclude_outside"] = param(d, "exclude_outside", lambda: mode != "nearest" and d.bool())
     if mode != "nearest" or (idle and d.chance(4)):
         out["antialias"] = param(d, "antialias", lambda: d.chance(3))
+
+
+def _may_be_scalar(d: Draw) -> bool:
+    """Does the op version take one factor an axis, none of them for a scalar, and nothing else?"""
+    return d.min_rank == 0 and not d.breaking and spells(d, "scales") and not spells(d, "sizes") and not spells(d, "axes")
 
 
 def _is_x(d: Draw, type_name: str) -> bool:
