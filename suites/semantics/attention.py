@@ -339,6 +339,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         e, ev = (d.pick((64, 128, 264)) if longest == 3 else d.pick((1, 4)) for _ in range(2))
     elif d.empty:
         b, queries, ev = d.pick(((0, queries, ev), (b, 0, ev), (b, queries, 0)))
+        keys = 0 if not b * queries and d.chance(3) else keys
     heads = kv * group
     flat = d.bool()
     if flat and d.empty and not d.breaking and d.chance(3):  # as many heads as 32 bits count, of nothing
@@ -354,7 +355,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         past = d.pick((17, 129, 300)) if longest == 4 else d.int(1, 4)
         out["past_k"], out["past_v"] = T((b, kv, past, e)), T((b, kv, past, ev))
     if cached:
-        out["lengths"] = T((b,), values=[d.int(1, keys) for _ in range(b)], dtype=I64)
+        out["lengths"] = T((b,), values=[d.int(min(1, keys), keys) for _ in range(b)], dtype=I64)
     if given(d, "mask"):
         full = (b, heads, queries, past + keys)
         shape = d.pick((full, full[2:], full[1:], (1, 1, *full[2:]), (b, 1, *full[2:])))

@@ -388,7 +388,7 @@ def draw_layer(d: Draw, cell: str) -> dict[str, Object]:
     if d.chance(12):
         t, i, h = d.pick((1, 9, 17)), d.pick((1, 17)), d.pick((1, 9, 16))
     elif d.empty and not d.breaking and d.chance(3):
-        t, b, i, h = d.pick((2**31 - 1, 1, 2)), d.int(1, 2), 0, 0
+        t, b, i, h = 2**31 - 1 if d.chance(6) else d.int(1, 3), d.int(1, 2), 0, 0
     elif d.empty or d.chance(16):
         t, b, i, h = extreme_sizes(d)
     elif d.chance(16) and not d.breaking:

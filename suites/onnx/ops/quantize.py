@@ -52,7 +52,7 @@ def _grain(d: Draw, shape: tuple[int, ...], out: dict[str, Any]) -> tuple[int, .
     n = shape[axis]
     if how == 1 or n == 0:
         return (n,)
-    block = d.int(1, n)
+    block = d.int(1, n) if d.int(0, 11) else 2**31 - 1  # "[ceil(Di/Si), ceil(Di/(Si-1))-1]": of one block, any beyond
     out["block_size"] = block
     a = axis % len(shape)
     return (*shape[:a], -(-n // block), *shape[a + 1 :])

@@ -117,9 +117,9 @@ def resize(
 def _coordinates(d: Draw, mode: str) -> str:
     if "coordinates" in d.fixed:
         return d.fixed["coordinates"]
-    known = choose(d, "coordinates")
+    known = choose(d, "coordinates")  # a name says for which mode it was meant, no text that others refuse it
     for _ in range(4):
-        if mode == "nearest" or known != "tf_half_pixel_for_nn":
+        if mode == "nearest" or known != "tf_half_pixel_for_nn" or d.chance(3):
             return known
         known = choose(d, "coordinates")
     return "half_pixel"
@@ -136,7 +136,7 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         mode = "nearest" if "mode" not in d.fixed else mode
         whole_factors = bool(kinds - set("fiu"))  # no rounding decides which element is the nearest
     coordinates = _coordinates(d, mode)
-    many = unbounded(d) and d.chance(16)
+    many = unbounded(d) and d.chance(8)
     shape = tuple(min(max(1, n), 8) for n in d.shape(max(1, d.min_rank), min(d.max_rank, 5)))
     if many:
         shape = tuple(min(n, 2) for n in d.shape(6, d.max_rank, 1))
@@ -184,8 +184,17 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         most = max(s / extents[a] for s, a in zip(out["sizes"], where))
         if product([n * max(most, 1.0) if a in where else n for a, n in enumerate(extents)]) > 60000:
             out["sizes"] = tuple(min(s, extents[a]) for s, a in zip(out["sizes"], where))
+    still = [a for a in range(len(out["x"].shape)) if a not in moving]
+    if d.empty and still and out["sizes"] is not None and out["policy"] == "stretch" and not d.breaking:
+        _emptied(out, where, d.pick(still))
     _draw_filter(d, out, where)
     return out
+
+
+def _emptied(out: dict[str, Object], where: list[int], axis: int) -> None:
+    """No element along an axis that keeps its extent."""
+    out["x"] = T(tuple(0 if a == axis else n for a, n in enumerate(out["x"].shape)))
+    out["sizes"] = tuple(0 if a == axis else s for s, a in zip(out["sizes"], where))
 
 
 def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
@@ -199,14 +208,16 @@ def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
         ends = [1.0 if by_scale else s + d.pick((0.25, 0.5, 1.0)) for s in starts]
         out["roi"] = T((2 * len(where),), values=[*starts, *ends])
         out["extrapolation"] = param(d, "extrapolation", lambda: d.pick((0.0, 1.5, -2.0)))
-    elif "roi" in d.version.slots_of and d.chance(4):
+    elif "roi" in d.version.slots_of and (len(where) > 7 or d.chance(4)):
         out["roi"] = T((2 * len(where) if d.int(0, 3) else 0,), d.pick(("special", "unit", "wide")))
+        if d.chance(4):
+            out["extrapolation"] = param(d, "extrapolation", lambda: d.pick((0.0, 1.5, -2.0)))
     if mode == "nearest" or (idle and d.chance(4)):
         out["nearest"] = choose(d, "nearest")
     if mode == "cubic":
         out["cubic_a"] = param(d, "cubic_a", lambda: d.pick((-0.75, -0.5, -1.0)))
     if mode == "cubic" or (idle and d.chance(6)):
-        out["exclude_outside"] = param(d, "exclude_outside", lambda: mode != "nearest" and d.bool())
+        out["exclude_outside"] = param(d, "exclude_outside", d.bool)
     if mode != "nearest" or (idle and d.chance(4)):
         out["antialias"] = param(d, "antialias", lambda: d.chance(3))
 

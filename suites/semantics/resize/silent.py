@@ -14,7 +14,7 @@ from harness.core.errors import RuleError
 from harness.declare import beside, gathered, underspecified
 from harness.tolerance import unit
 from suites.semantics.resize.coordinates import Axis, rounded_index, taps
-from suites.semantics.resize.plan import apply, filter_of, identity, plan, positional, unsettled
+from suites.semantics.resize.plan import apply, filter_of, identity, margin, plan, positional, unsettled
 
 Array = np.ndarray
 Axes = dict[int, Axis]
@@ -35,7 +35,7 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     if any(axes[a].m == 0 if a in axes else n == 0 for a, n in enumerate(x.shape)):
         return None  # no element of which something is open
     with np.errstate(all="ignore"):
-        return gathered(*(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow)))
+        return gathered(*(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow, _excluded)))
 
 
 def _resampled(x: Array, p: dict[str, Object], axes: Axes) -> Array:
@@ -70,6 +70,20 @@ def _end(axis: Axis) -> float:
     """The end of a region of which the extent before rounding is the length of the result."""
     length = axis.n * axis.scale
     return axis.start + (axis.end - axis.start) * (axis.m - 1) / (length - 1) if length != 1 else axis.end
+
+
+def _excluded(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
+    """The nearest element lies outside, where it weighs 0: no other is there "so that their sum is 1.0" (Resize-11)."""
+    if p["mode"] != "nearest" or not p["exclude_outside"]:
+        return None
+    out: Object = np.False_
+    for k, v in axes.items():
+        at = v.positions(p["coordinates"])
+        off = margin(v, at)
+        low, high = rounded_index(at - off, p["nearest"]), rounded_index(at + off, p["nearest"])
+        outside = np.asarray((low < 0) | (high >= v.n))
+        out = out | outside.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
+    return underspecified("exclude_outside and a nearest element outside", out) if np.any(out) else None
 
 
 def _boundaries(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
