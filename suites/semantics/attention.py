@@ -363,7 +363,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
             shape = full
         elif d.chance(12) and not d.breaking:
             shape = (past + keys,) if d.bool() else ()
-        if "lengths" in d.version.slots_of and shape and heads < 1 << 16 and d.chance(4):  # texts that name lengths let a mask end early
+        if (
+            "lengths" in d.version.slots_of and shape and heads < 1 << 16 and d.chance(4)
+        ):  # texts that name lengths let a mask end early
             least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))

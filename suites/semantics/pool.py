@@ -165,7 +165,13 @@ def _far(d: Draw, v: dict[str, Object], n: int) -> dict[str, Object]:
     at, how = d.int(0, n - 1), d.pick(("pads", "pads", "kernel", "alike", "strides", "dilations"))
     _, c, *s = v["x"].shape
     own = how != "pads" and how not in d.fixed and (spells(d, how) or how == "alike")
-    if how in ("kernel", "alike") and own and v["padding"] == "explicit" and spells(d, "pads") and "pads" not in d.fixed:
+    if (
+        how in ("kernel", "alike")
+        and own
+        and v["padding"] == "explicit"
+        and spells(d, "pads")
+        and "pads" not in d.fixed
+    ):
         k = FAR if how == "kernel" else v["kernel"][at]
         pads = put(put(v["pads"], 2 * n, at, k - (how == "kernel"), 0), 2 * n, n + at, 0, 0)
         more = {"x": T((0, c, *s)), "kernel": put(v["kernel"], n, at, k, 1), "pads": pads}

@@ -33,7 +33,9 @@ def _scales(d: Draw, shape: tuple[int, ...], dtype: DType | None = None, fine: b
     low, high = (-14, -7) if fine else (-5, 2)
     turned = d.chance(12) and not (dtype is not None and dtype.name == "f8e8m0")  # no text asks for positive ones
     if dtype is not None and dtype.kind == "i":
-        return T(shape, values=[d.pick((-1, -3)) if turned and d.bool() else d.int(1, 40) for _ in range(n)], dtype=dtype)
+        return T(
+            shape, values=[d.pick((-1, -3)) if turned and d.bool() else d.int(1, 40) for _ in range(n)], dtype=dtype
+        )
     values = [2.0 ** d.int(low, high) if powers or d.bool() else d.int(1, 40) / 64 for _ in range(n)]
     if turned:
         values = [-values[0] if k and d.bool() else v if d.bool() else -v for k, v in enumerate(values)]

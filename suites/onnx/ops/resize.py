@@ -22,8 +22,9 @@ class Given(Codec):
 
     def decode(self, call: Call) -> Any:
         v = call.inputs.get(self.slot)
-        given = v is not None and (v.size > 0 or call.version.version < 11)  # before, that of a scalar
-        return tuple(v.tolist()) if given else None
+        if v is None or (v.size == 0 and call.version.version >= 11):  # before, an empty one is that of a scalar
+            return None
+        return tuple(v.tolist())
 
     def encode(self, value: Any, b: Build) -> None:
         if value is not None:

@@ -224,7 +224,9 @@ def _draw_filter(d: Draw, out: dict[str, Object], where: list[int]) -> None:
 
 def _may_be_scalar(d: Draw) -> bool:
     """Does the op version take one factor an axis, none of them for a scalar, and nothing else?"""
-    return d.min_rank == 0 and not d.breaking and spells(d, "scales") and not spells(d, "sizes") and not spells(d, "axes")
+    return (
+        d.min_rank == 0 and not d.breaking and spells(d, "scales") and not spells(d, "sizes") and not spells(d, "axes")
+    )
 
 
 def _is_x(d: Draw, type_name: str) -> bool:

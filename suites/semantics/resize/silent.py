@@ -35,7 +35,9 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     if any(axes[a].m == 0 if a in axes else n == 0 for a, n in enumerate(x.shape)):
         return None  # no element of which something is open
     with np.errstate(all="ignore"):
-        return gathered(*(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow, _excluded)))
+        return gathered(
+            *(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow, _excluded))
+        )
 
 
 def _resampled(x: Array, p: dict[str, Object], axes: Axes) -> Array:
