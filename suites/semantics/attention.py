@@ -48,6 +48,8 @@ def _terms(mask: Array, keys: int) -> Array:
         m = np.where(mask, 0.0, -np.inf)
     else:
         m = _wide(mask)
+    if not m.ndim:
+        return m  # one for all keys
     short = keys - m.shape[-1]
     if short > 0:
         m = np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
@@ -362,9 +364,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         if heads > 1 << 16:  # of which no other shape holds nothing
             shape = full
         elif d.chance(12) and not d.breaking:
-            shape = (past + keys,) if d.bool() else ()
+            shape = (past + keys,)
         if (
-            "lengths" in d.version.slots_of and shape and heads < 1 << 16 and d.chance(4)
+            "lengths" in d.version.slots_of and heads < 1 << 16 and d.chance(4)
         ):  # texts that name lengths let a mask end early
             least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
