@@ -48,8 +48,6 @@ def _terms(mask: Array, keys: int) -> Array:
         m = np.where(mask, 0.0, -np.inf)
     else:
         m = _wide(mask)
-    if not m.ndim:
-        return m  # one for all keys
     short = keys - m.shape[-1]
     if short > 0:
         m = np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
