@@ -23,7 +23,10 @@ class OnnxGraphs(OnnxPrograms, GraphDialect):
     name = "onnx-graphs"
     title = "Random graphs of ONNX ops"
     opsets = tuple(o for o in onnx.opsets if o >= 7)
-    made_types = ("i4", "u4", "i2", "u2", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1")
+    made_types = (
+        *("i4", "u4", "i2", "u2", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f4e2m1"),
+        *("f6e2m3", "f6e3m2"),
+    )
 
     def leave(self, version: OpVersion) -> bool:
         """Constants, which are drawn as such, and BitCast: no bound holds for the parts of a float that may be off."""
