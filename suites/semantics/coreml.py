@@ -362,7 +362,8 @@ def crop_resize(
             images = x[int(row[0])][None]
         y = _between(images, 2, sampling_points(mode, top, bottom, sizes[0]))
         out.append(_between(y, 3, sampling_points(mode, left, right, sizes[1])))
-    return np.stack(out)
+    each = (1 if roi.shape[1] == 5 else x.shape[0], x.shape[1], *sizes)
+    return np.stack(out) if out else np.zeros((0, *each), x.dtype)
 
 
 # -- writing along an axis
