@@ -41,15 +41,16 @@ def slope(k: float, ctx: Context) -> float:
     return float(gamma(k, ctx.acc_u))
 
 
-def averages(count: Any) -> Tolerance:
-    """Tolerance of a sum of ``count(ctx)`` elements divided by their number: the sum itself may overflow."""
+def averages(count: Any, over: Any = None) -> Tolerance:
+    """Tolerance of a sum of ``count(ctx)`` elements divided by their number, or by up to ``over(ctx)``: the sum itself
+    may overflow."""
 
     @quiet
     def bound(ctx: Context) -> Array:
         """gamma(K+2) * mean|x| + ulp; free where K * mean|x| reaches the largest number"""
         k, s = count(ctx), ctx.scale()
         b = gamma(k + 2, ctx.acc_u) * s + ctx.ulp + tiny(ctx)
-        return np.where(s * k * (1 + k * ctx.acc_u) >= top(ctx), np.inf, b)
+        return np.where(s * (over or count)(ctx) * (1 + k * ctx.acc_u) >= top(ctx), np.inf, b)
 
     return composed(bound)
 

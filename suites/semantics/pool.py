@@ -280,7 +280,12 @@ def max_pool(
 
 def _window_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
     x = np.abs(np.asarray(inputs["x"], np.float64))
-    return avg_pool.fn(x, **params) * seen(params["kernel"], x.shape[2:])
+    return avg_pool.fn(x, **params) * _divisor(params, x.shape[2:])
+
+
+def _divisor(params: dict[str, Object], s: tuple[int, ...]) -> float:
+    """The most that the sum of a window is divided by."""
+    return float(product(params["kernel"]) if params["count_include_pad"] else seen(params["kernel"], s))
 
 
 def _image_sums(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
@@ -293,7 +298,7 @@ def _cells(ctx: Context) -> float:
 
 
 @semantics(
-    error=averages(_cells),
+    error=averages(_cells, over=lambda c: _divisor(c.params, c.inputs["x"].shape[2:])),
     draw=_draw_pool,
     ambiguous=first_of(overflows(_window_sums), _sees_nothing),
     source="ONNX AveragePool-1..22; MIL avg_pool iOS15; TFLite AVERAGE_POOL_2D; NN PoolingLayerParams.AVERAGE",
