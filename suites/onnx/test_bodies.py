@@ -32,6 +32,8 @@ BROKEN: dict[str, str] = {
     # the body reshapes to [0, 0, -1], and of a batch or a class of no element no extent can be inferred
     "onnx/SoftmaxCrossEntropyLoss/12": "zero-against-inferred",
     "onnx/SoftmaxCrossEntropyLoss/13": "zero-against-inferred",
+    # the distance of the ends leaves int64, and wraps to another sign: steps without end
+    "onnx/Range/27": "loop-ends",
     # groups of no channel: the body reshapes to [0, num_groups, -1], where 0 takes the batch over
     "onnx/GroupNormalization/21": "count-kept",
 }
@@ -143,7 +145,10 @@ BODIES = sorted(defined_by_a_body(), key=lambda v: v.key)
 @pytest.mark.parametrize("v", BODIES, ids=lambda v: f"{v.op}-{v.version}")
 def test_an_op_means_what_its_body_means(v: OpVersion) -> None:
     listed = str(v.version) in LISTED.get(v.op, {})
-    _, bad = differences(v, 240 if listed else 16)
+    for n in (240, 1200) if listed else (16,):  # few instances of some op have a body that can be compared
+        _, bad = differences(v, n)
+        if bad:
+            break
     if listed:
         assert bad, "listed in bodies.toml, but the body agrees"
     else:
