@@ -15,9 +15,13 @@ Array = np.ndarray
 
 
 def quiet(fn: Any) -> Any:
-    """A bound that may meet inf and NaN on its way; what is NaN in the end bounds nothing, so it becomes inf."""
+    """A bound that may meet inf and NaN on its way; what is NaN in the end bounds nothing, so it becomes inf.
+
+    Of a result without elements nothing is computed: other extents may be as far as 32 bits hold."""
 
     def wrapped(ctx: Context) -> Array:
+        if not np.size(ctx.wide):
+            return np.zeros(np.shape(ctx.wide))
         with silently:
             b = np.asarray(fn(ctx), np.float64)
         return np.where(np.isnan(b), np.inf, b)

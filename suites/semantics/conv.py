@@ -71,7 +71,7 @@ def _rounded(y: Array, like: Array) -> Array:
 def _padding_times_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """0 * inf: whether padding takes part in the products.  Open are elements where that shows, to either reading."""
     x, w = inputs["x"], inputs["w"]
-    if of(w).kind != "f" or np.isfinite(w.astype(np.float64)).all():
+    if of(w).kind != "f" or not x.shape[0] or np.isfinite(w.astype(np.float64)).all():
         return None
     g = geometry(x.shape[2:], w.shape[2:], params["strides"], params["dilations"], params["pads"], params["padding"])
     if min(g.pads, default=0) < 0:

@@ -357,6 +357,8 @@ def _runs_over(cell: str) -> Object:
     def check(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         meaning = {"lstm": lstm, "gru": gru, "rnn": rnn}[cell]
         tensors = {k: v for k, v in inputs.items() if v is not None}
+        if not inputs["r"].size:
+            return None  # no state, over any number of steps
         if not all(np.isfinite(np.asarray(v, np.float64)).all() for v in tensors.values()):
             return None
         with np.errstate(all="ignore"):

@@ -195,8 +195,9 @@ def _frame_sums(ctx: Context) -> Array:
     x = np.abs(np.asarray(i["x"], np.float64)).sum(-1)
     w = None if i.get("window") is None else np.abs(np.asarray(i["window"], np.float64))
     n, step = _frame(x.shape[1], w, ctx.params["length"]), int(ctx.params["step"])
-    w = np.ones(n) if w is None else w
-    total = np.stack([(x[:, t * step : t * step + n] * w).sum(-1) for t in range(ctx.wide.shape[1])], 1)
+    total = np.stack(
+        [(x[:, t * step : t * step + n] * (1.0 if w is None else w)).sum(-1) for t in range(ctx.wide.shape[1])], 1
+    )
     return np.asarray(total[..., None, None])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, int_range, of
+from harness.core.dtypes import F16, F32, F64, int_range, of
 from harness.core.errors import RuleError
 from harness.core.instance import Arg
 from harness.declare import (
@@ -107,7 +107,7 @@ def _draw_range(d: Draw) -> dict:
             ends = ((lo, lo + 3 * step, step), (lo + 4, lo, -1), (lo, -1, 1 << (dt.bits - 2)), (lo, lo + near + 5, -1))
         v = {n: T((), values=[x]) for n, x in zip(("start", "limit", "delta"), d.pick(ends))}
     if "stash_type" in d.version.schema.attrs and d.chance(4):
-        v["stash_type"] = 1 if dt.bits == 16 and dt.kind == "f" else d.pick((1, 10, 11))
+        v["stash_type"] = F32 if dt.bits == 16 and dt.kind == "f" else d.pick((F32, F16, F64))
     return v
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import native_ref as native
 from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
-from harness.declare import beside, gathered, underspecified
+from harness.declare import Part, Underspecified, beside, gathered, underspecified
 from harness.tolerance import unit
 from suites.semantics.resize.coordinates import Axis, rounded_index, taps
 from suites.semantics.resize.plan import apply, filter_of, identity, margin, plan, positional, unsettled
 
 Array = np.ndarray
 Axes = dict[int, Axis]
+_NO_WEIGHT = "exclude_outside and a nearest element outside"
 
 
 def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
@@ -26,7 +27,7 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     if of(x).kind not in "fiu":
         places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
         loose = silent({**inputs, "x": places}, params)
-        return underspecified(str(loose), np.True_) if loose else None
+        return _by_places(x, loose) if isinstance(loose, Underspecified) else None
     roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
     try:
         axes = plan(x.shape, p["sizes"], p["scales"], p["axes"], p["coordinates"], roi, p["policy"])
@@ -38,6 +39,18 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
         return gathered(
             *(open_(x, p, axes) for open_ in (_coordinates, _boundaries, _not_finite, _overflow, _excluded))
         )
+
+
+def _by_places(x: Array, loose: Underspecified) -> Underspecified | None:
+    """What is open of elements that are no numbers: each reading names a place in ``x``."""
+
+    def part(p: Part) -> Underspecified | None:
+        held = [x.reshape(-1)[np.clip(np.asarray(r), 0, x.size - 1).astype(np.int64)] for r in p.readings]
+        if p.why == _NO_WEIGHT:
+            held.append(np.zeros_like(held[0]))
+        return underspecified(p.why, np.True_ if p.at is None else p.at, *held)
+
+    return gathered(*(part(p) for p in loose.parts)) if x.size else None
 
 
 def _resampled(x: Array, p: dict[str, Object], axes: Axes) -> Array:
@@ -85,7 +98,13 @@ def _excluded(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
         low, high = rounded_index(at - off, p["nearest"]), rounded_index(at + off, p["nearest"])
         outside = np.asarray((low < 0) | (high >= v.n))
         out = out | outside.reshape(*(1,) * k, -1, *(1,) * (x.ndim - 1 - k))
-    return underspecified("exclude_outside and a nearest element outside", out) if np.any(out) else None
+    if not np.any(out):
+        return None
+    held = _resampled(x, {**p, "exclude_outside": False}, axes)  # the nearest has no weight to set to 0
+    readings = [held, np.zeros_like(held)]  # or nothing is weighed
+    if of(x).kind == "f":
+        readings.append(np.full_like(held, np.nan))  # 0 / 0
+    return underspecified(_NO_WEIGHT, out, *readings)
 
 
 def _boundaries(x: Array, p: dict[str, Object], axes: Axes) -> str | None:
