@@ -409,7 +409,7 @@ def test_a_wrong_element_that_is_settled_is_reported(system):
             continue
         assert c.expected is not None
         outputs = [x.value.copy() for x in c.expected[0]]
-        outputs[i].reshape(-1)[k] = 1 if old == 0 else 0
+        outputs[i].reshape(-1)[k] = 2 if old == 0 else 0  # no reading of a small integer
         verdict = judge_case(c, SOMEBODY, [Outcome(Status.VALUE, outputs, "run")]).verdict
         assert verdict is Verdict.MISMATCH, f"{c.inst.dumps()}: {verdict} at {k}, {why}"
         told += 1
