@@ -264,9 +264,9 @@ def _signs(x: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray
     error on one side alone; with pairs also some in which any two elements once agree and once differ, so that errors
     of two elements that could cancel are seen to add up.  A complex element moves to each of the four corners.
     """
-    shape, signs = np.shape(x), np.ones(np.shape(x))
+    shape, signs, plane = np.shape(x), np.ones(np.shape(x)), np.asarray(x).dtype.kind == "c"
     for k in range(2):
-        if np.asarray(x).dtype.kind != "c":
+        if not plane:
             signs = rng.choice((-1.0, 1.0), size=shape)
         elif k:
             signs = np.conj(signs)
@@ -276,7 +276,7 @@ def _signs(x: Any, pairs: bool, rng: np.random.Generator) -> Iterator[np.ndarray
         yield -signs
     if pairs:
         index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-        corner = 1 + 1j if np.asarray(x).dtype.kind == "c" else 1.0
+        corner = 1 + 1j if plane else 1.0
         yield np.full(shape, corner)
         yield np.full(shape, -corner)
         for bit in range(max(0, index.size - 1).bit_length()):

@@ -192,7 +192,11 @@ def _draw_rfft(d: Draw) -> dict[str, Anything]:
     return {"x": T(shape, d.pick(("small", "unit"))), "lengths": (h, w)}
 
 
-@semantics(error=exact, source="TFLite DILATE: padding_value between the elements; StableHLO pad with interior padding")
+@semantics(
+    error=exact,
+    source="TFLite DILATE: padding_value between the elements, dilations of at least 1 (dilate.cc, Eval); StableHLO "
+    "pad with interior padding",
+)
 def dilate(x: Any[Array, "*d"], value: Any[Array, ""], *, dilations: Opaque) -> Array:
     """Elements ``dilations`` steps apart on each axis, ``value`` between them.
 

@@ -27,6 +27,8 @@ def silent(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     if of(x).kind not in "fiu":
         places = np.arange(x.size, dtype=np.int64).reshape(x.shape)
         loose = silent({**inputs, "x": places}, params)
+        if p["coordinates"] == "tf_crop_and_resize":  # what is filled in outside is no place
+            return underspecified(str(loose), np.True_) if loose else None
         return _by_places(x, loose) if isinstance(loose, Underspecified) else None
     roi = inputs.get("roi") if p["coordinates"] == "tf_crop_and_resize" else None
     try:
@@ -45,7 +47,8 @@ def _by_places(x: Array, loose: Underspecified) -> Underspecified | None:
     """What is open of elements that are no numbers: each reading names a place in ``x``."""
 
     def part(p: Part) -> Underspecified | None:
-        held = [x.reshape(-1)[np.clip(np.asarray(r), 0, x.size - 1).astype(np.int64)] for r in p.readings]
+        places = p.readings[:1] if p.why == _NO_WEIGHT else p.readings  # the others of that are numbers
+        held = [x.reshape(-1)[np.clip(np.asarray(r), 0, x.size - 1).astype(np.int64)] for r in places]
         if p.why == _NO_WEIGHT:
             held.append(np.zeros_like(held[0]))
         return underspecified(p.why, np.True_ if p.at is None else p.at, *held)
