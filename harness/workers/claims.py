@@ -26,25 +26,28 @@ ALL_BUT_FIRST = "*"  # of ``constant``: every operand but the first
 class Claims:
     """The instances that a backend is asked.
 
-    opsets: (oldest, newest).
+    opsets: (oldest, newest), numbers or names such as ios15.  They say nothing of dialects with the other kind.
     dtypes: element types of operands and of types in attributes.  The type of an operand that can have only one needs
         no claim.
     unsupported_ops: patterns such as Conv, onnx/Conv, onnx/Conv/11.
-    max_rank: of operands and results.
+    max_rank: of operands and results.  min_rank: of operands at run time.
     empty: are there axes of extent 0?
     static: are all extents known when the model is loaded?
+    input: must at least one operand come at run time?
     constant: operands that must be constant, as OP:SLOT with patterns; ``*`` for all but the first.
     int64_as_int32: does it take only those values of i64 and u64 that i32 can hold?
     validates: does it reject models that break a rule?
     finite: are NaN and infinities left out, given and expected?
     """
 
-    opsets: tuple[int, int] | None = None
+    opsets: tuple[Any, Any] | None = None
     dtypes: frozenset[str] | None = None
     unsupported_ops: tuple[str, ...] = ()
     max_rank: int | None = None
+    min_rank: int = 0
     empty: bool = True
     static: bool = False
+    input: bool = False
     constant: tuple[str, ...] = ()
     int64_as_int32: bool = False
     validates: bool = True
@@ -68,16 +71,18 @@ class Claims:
 
     def both(self, other: Claims) -> Claims:
         """What is within this and another one."""
-        a, b = self.opsets or (1, 1 << 30), other.opsets or (1, 1 << 30)
+        opsets = [o for o in (self.opsets, other.opsets) if o is not None]
         ranks = [r for r in (self.max_rank, other.max_rank) if r is not None]
         types = [t for t in (self.dtypes, other.dtypes) if t is not None]
         return Claims(
-            (max(a[0], b[0]), min(a[1], b[1])) if self.opsets or other.opsets else None,
+            _span(opsets, max, min),
             reduce(frozenset.__and__, types) if types else None,
             tuple(dict.fromkeys((*self.unsupported_ops, *other.unsupported_ops))),
             min(ranks, default=None),
+            max(self.min_rank, other.min_rank),
             self.empty and other.empty,
             self.static or other.static,
+            self.input or other.input,
             tuple(dict.fromkeys((*self.constant, *other.constant))),
             self.int64_as_int32 or other.int64_as_int32,
             self.validates and other.validates,
@@ -93,8 +98,8 @@ class Claims:
         return not any(fnmatchcase(n, p) for p in self.unsupported_ops for n in names)
 
     def opsets_of(self, opsets: Sequence[Any]) -> Sequence[Any]:
-        """Those of some opsets that are within it; all, where they are no numbers (MIL)."""
-        if self.opsets is None or not opsets or not isinstance(opsets[0], int):
+        """Those of some opsets that are within it; all, where only one side has numbers and the other names."""
+        if self.opsets is None or not opsets or type(opsets[0]) is not type(self.opsets[0]):
             return opsets
         return [o for o in opsets if self.opsets[0] <= o <= self.opsets[1]]
 
@@ -111,10 +116,14 @@ class Claims:
         for slot, a in tensors_of(inst):
             if self.dtypes is not None and a.dtype.name not in self.dtypes and not _only_type(schema, slot):
                 return f"{slot}: element type {a.dtype.name} is not claimed"
+            if len(a.shape) < self.min_rank and not a.const:
+                return f"{slot}: rank {len(a.shape)} is below {self.min_rank}"
             if (why := self._of_shape(a.shape)) or (self.static and a.dynamic and (why := "symbolic extents")):
                 return f"{slot}: {why}"
         if self.static and inst.reruns:
             return "another run at other extents"
+        if self.input and all(a.const for _, a in tensors_of(inst)):
+            return "no operand comes at run time"
         if self.dtypes is not None:
             for name, x in inst.attrs.items():
                 d = of(x) if isinstance(x, np.ndarray) else x
@@ -175,19 +184,27 @@ def common(claims: Iterable[Claims]) -> Claims:
 
 
 def _either(a: Claims, b: Claims) -> Claims:
-    opsets = (min(a.opsets[0], b.opsets[0]), max(a.opsets[1], b.opsets[1])) if a.opsets and b.opsets else None
     return Claims(
-        opsets,
+        _span([a.opsets, b.opsets], min, max) if a.opsets and b.opsets else None,
         None if a.dtypes is None or b.dtypes is None else a.dtypes | b.dtypes,
         tuple(p for p in a.unsupported_ops if p in b.unsupported_ops),
         None if a.max_rank is None or b.max_rank is None else max(a.max_rank, b.max_rank),
+        min(a.min_rank, b.min_rank),
         a.empty or b.empty,
         a.static and b.static,
+        a.input and b.input,
         tuple(p for p in a.constant if p in b.constant),
         a.int64_as_int32 and b.int64_as_int32,
         a.validates or b.validates,
         a.finite and b.finite,
     )
+
+
+def _span(spans: Sequence[tuple[Any, Any]], first: Any, last: Any) -> tuple[Any, Any] | None:
+    """One span of several; None of no span, and of spans of numbers beside spans of names."""
+    if len({type(o) for span in spans for o in span}) != 1:
+        return None
+    return first(a for a, _ in spans), last(b for _, b in spans)
 
 
 def _ops(inst: Instance) -> tuple[str, ...]:
@@ -240,8 +257,10 @@ _OPERAND = that(
 _NUMBER = that("a number, 0 or more", lambda v: type(v) in (int, float) and 0 <= v < float("inf"))
 LIMITS: dict[str, Form] = {
     "max_rank": _COUNT,
+    "min_rank": _COUNT,
     "empty": _FLAG,
     "static": _FLAG,
+    "input": _FLAG,
     "constant": listed(_OPERAND),
     "int64_as_int32": _FLAG,
     "finite": _FLAG,
@@ -285,8 +304,10 @@ def claims_of(stated: dict[str, Any]) -> Claims:
         None if dtypes is None else frozenset(dtypes),
         tuple(stated.get("unsupported_ops") or ()),
         told.get("max_rank"),
+        told.get("min_rank", 0),
         told.get("empty", True),
         told.get("static", False),
+        told.get("input", False),
         tuple(told.get("constant", ())),
         told.get("int64_as_int32", False),
         stated.get("validates", True),

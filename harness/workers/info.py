@@ -134,7 +134,13 @@ _DTYPE = that(f"a name among {' '.join(BY_NAME)}", lambda x: x in BY_NAME)
 _NAMES = listed(_TEXT)
 _OPSET = that("a positive number", _count)
 _OPSETS = that(
-    "(oldest, newest)", lambda x: isinstance(x, list) and len(x) == 2 and all(map(_count, x)) and x[0] <= x[1]
+    "(oldest, newest), two positive numbers or two names",
+    lambda x: (
+        isinstance(x, list)
+        and len(x) == 2
+        and (all(map(_count, x)) or all(isinstance(o, str) for o in x))
+        and x[0] <= x[1]
+    ),
 )
 _PACK = that(
     "a positive number, or one for each format",
@@ -194,7 +200,7 @@ def declared(name: str, greeting: Any, more: Mapping[str, Any] | None = None) ->
         place = [p for p in wrong.place if p != "attributes"]
         raise FormatError(": ".join((*place, wrong.text)))
     stated, facts = greeting["attributes"], dict(greeting.get("info()", {}))
-    oldest, newest = stated.get("opsets") or (None, None)
+    oldest, newest = (o if isinstance(o, int) else None for o in stated.get("opsets") or (None, None))
     dtypes = facts.pop("dtypes", stated.get("dtypes"))
     unused = stated.get("unused", ())
     known = facts.pop("known_as", ())

@@ -119,7 +119,15 @@ def test_a_malformed_claim_is_reported(attribute: str, value: Any, text: str) ->
     assert str(e.value).startswith(text)
 
 
-GOOD = {"max_rank": 4, "empty": False, "static": True, "constant": ["Conv:W", "*"], "int64_as_int32": True}
+GOOD = {
+    "max_rank": 4,
+    "min_rank": 1,
+    "empty": False,
+    "static": True,
+    "input": True,
+    "constant": ["Conv:W", "*"],
+    "int64_as_int32": True,
+}
 
 
 def test_a_runner_has_the_same_fields() -> None:
@@ -173,12 +181,28 @@ def relu(**how: Any) -> Instance:
         (Claims(constant=("Relu:X",)), relu(), "run time"),
         (Claims(constant=("*",)), relu(), ""),
         (Claims(constant=("Relu:X",)), relu(const=True), ""),
+        (Claims(opsets=("ios15", "ios16")), relu(), ""),
+        (Claims(min_rank=3), relu(), "rank 2 is below 3"),
+        (Claims(min_rank=3), relu(const=True), ""),
+        (Claims(input=True), relu(const=True), "no operand comes at run time"),
+        (Claims(input=True, min_rank=2), relu(), ""),
         (Claims(opsets=(7, 14), dtypes=frozenset({"f32"}), max_rank=2, empty=False, static=True), relu(), ""),
     ],
 )
 def test_what_is_beyond_a_claim(claims: Claims, inst: Instance, why: str) -> None:
     told = claims.beyond(inst, registry.version_of(inst).schema)
     assert (why in told) if why else told == ""
+
+
+def test_opsets_have_numbers_or_names() -> None:
+    named = claims_of({"opsets": ["ios15", "ios16"]})
+    assert named.opsets_of(["ios15", "ios17"]) == ["ios15"]
+    assert named.opsets_of([7, 14]) == [7, 14], "it says nothing of a dialect that counts its opsets"
+    assert common([named, claims_of({"opsets": ["ios16", "ios17"]})]).opsets == ("ios15", "ios17")
+    assert common([named, claims_of({"opsets": [7, 14]})]).opsets is None
+    assert ATTRIBUTES["opsets"](["ios15", "ios16"]) is None
+    for wrong in (["ios16", "ios15"], ["ios15", 16], ["ios15"], [0, 3]):
+        assert ATTRIBUTES["opsets"](wrong) is not None
 
 
 def test_an_operand_of_one_type_alone_needs_no_claim() -> None:

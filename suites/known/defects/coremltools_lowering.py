@@ -127,3 +127,9 @@ def slopes_of_the_third_axis_from_the_end(g: Given) -> list[Any] | None:
         return None
     told = g.reevaluate(inputs={"x": np.moveaxis(x, -3, 1)})
     return told and [np.moveaxis(told[0].value, 1, -3)]
+
+
+def all_axes_where_none_is_named(g: Given) -> Outputs:
+    """reduce_*: no axes at all are taken for all of them.  A result of rank 0 has one axis in a neural network."""
+    again = g.reevaluate({"axes": list(range(g["x"].ndim))})
+    return again and [Turned(again[0], lambda a: a.reshape(()) if a.shape == (1,) and not again[0].value.ndim else a)]
