@@ -11,10 +11,12 @@ import numpy as np
 
 from harness.cases.instance_view import InstanceView
 from harness.core.dtypes import DType
+from harness.core.limits import bounded
 from harness.declare.codec import Call
 from harness.declare.params import Param as Parameter
 
 Outputs = list[Any]
+ROOM = 1 << 28  # bytes that an answer may need
 
 
 class FaultContext(InstanceView):
@@ -71,9 +73,9 @@ class FaultContext(InstanceView):
 
 def _values(run: Callable[[], Sequence[Any]]) -> Outputs | None:
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), bounded(ROOM):
             return [e.value for e in run()]
-    except Exception:  # the other arguments are no valid ones: a fault cannot show there
+    except Exception:  # the other arguments are no valid ones, or ask for too much: a fault cannot show there
         return None
 
 

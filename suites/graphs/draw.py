@@ -39,6 +39,7 @@ BOUNDED = ("uniform", "positive", "prob", "nonzero", "iota", "branch")  # of flo
 DROPPED = (SAME, "@undeclared_shapes")  # attributes of an instance that its node has not
 DECLINED = {"@sparsity", "@calls", "@program", "@intermediates", "@read", "@captured"}  # of instances that are no node
 SELDOM = 8  # what says little, or is not finite, stays once in so many times
+LONGEST = 1 << 12  # extent of a value that another node may take
 MOST_RANK = 4  # of a fresh operand, in most graphs
 ODD = 12  # one graph in so many has values without elements, one high ranks, one an element type that few ops take
 
@@ -202,6 +203,11 @@ class Drawing:
                 return self._use((target if target in fit and self.d.bool() else self.d.pick(fit)).name)
         return self._fresh(a, fixed)
 
+    def _offer(self, x: Value) -> None:
+        """Let later nodes take a value, but for one with a far extent: beside it, lists as long would be drawn."""
+        if max(x.shape, default=0) <= LONGEST:
+            self.values.append(x)
+
     def _use(self, name: str) -> str:
         self.used.add(name)
         return name
@@ -237,7 +243,7 @@ class Drawing:
                 arg = replace(arg, values=data.ravel().tolist())
             name = f"p{len(self.inputs)}"
             self.inputs.append(arg)
-            self.values.append(Value(name, arg.dtype, arg.shape))
+            self._offer(Value(name, arg.dtype, arg.shape))
             self.used.add(name)
         self.scope[name] = data
         return name
@@ -270,7 +276,8 @@ class Drawing:
             for x in made:
                 tensors[x.name] = {"dtype": x.dtype, "shape": list(x.shape)}
         self.g.nodes.append(node)
-        self.values += made
+        for x in made:
+            self._offer(x)
 
     def _declared(self, inst: Instance, outs: list[str]) -> dict[str, Any]:
         """The declared tensors of the graph, with what the instance declares of its results."""

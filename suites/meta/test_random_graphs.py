@@ -28,7 +28,7 @@ from harness.ledger.ledger import Ledger
 from harness.ledger.loader import load_ledger
 from harness.workers.pool import BackendHandle
 from harness.workers.spec import Spec
-from suites.graphs.draw import LARGEST, Discarded, Drawing
+from suites.graphs.draw import LARGEST, Discarded, Drawing, Value
 from suites.graphs.pool import Pool
 from suites.meta.runtimes import running
 from suites.programs import operands
@@ -273,3 +273,13 @@ def test_an_operand_that_must_be_a_constant_is_one() -> None:
                 found += 1
                 assert node.inputs[node.attrs["@const"]] in drawing.g.consts
     assert found
+
+
+@pytest.mark.parametrize(("extents", "taken"), [((0, 3), True), ((0, 1 << 31), False)])
+def test_no_node_takes_a_value_with_a_far_extent(extents: tuple[int, ...], taken: bool) -> None:
+    """A generator would draw lists of as many entries beside it.  It stays as an output."""
+    mil, graphs = registry.dialect("mil"), registry.dialect("mil-graphs")
+    d = Draw(Prng(1), graphs.versions["mil-graphs/graph/1"], "ios17", {}, {}, 4, False, LARGEST, 0)
+    made = Drawing(mil, Pool(mil, "ios17"), graphs.kinds["graph"], "ios17", d, graphs.node_attrs)
+    made._offer(Value("far", F32, extents))
+    assert (made._target() is not None) == taken

@@ -146,6 +146,8 @@ def triangle(
     Raises RuleError "matrices".
     """
     _matrices(x)
+    if not x.size:  # its matrices may be as large as no memory is
+        return np.zeros(x.shape, x.dtype)
     keep = np.triu(np.ones(x.shape[-2:], np.bool_), k) if upper else np.tril(np.ones(x.shape[-2:], np.bool_), k)
     return np.where(keep, x, x.dtype.type(0))
 
@@ -159,6 +161,8 @@ def band_part(
     Raises RuleError "matrices".
     """
     _matrices(x)
+    if not x.size:
+        return np.zeros(x.shape, x.dtype)
     i, j = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
     keep = ((lower < 0) | (i - j <= lower)) & ((upper < 0) | (j - i <= upper))
     return np.where(keep, x, x.dtype.type(0))
@@ -168,6 +172,8 @@ def band_part(
 def diag(x: Any[Array, "*d n"]) -> Any[Array, "*d n n"]:
     """Square matrices with ``x`` on the diagonal and zero elsewhere."""
     out = np.zeros((*x.shape, x.shape[-1]), x.dtype)
+    if not x.size:
+        return out
     i = np.arange(x.shape[-1])
     out[..., i, i] = x
     return out
@@ -177,6 +183,8 @@ def diag(x: Any[Array, "*d n"]) -> Any[Array, "*d n n"]:
 def set_diag(x: Any[Array, "*d r c"], diagonal: Any[Array, "*d min(r,c)"]) -> Any[Array, "*d r c"]:
     """``x`` with the main diagonal of each matrix replaced.  diagonal: [*d, min(r, c)]."""
     out = np.array(x)
+    if not x.size:
+        return out
     i = np.arange(min(x.shape[-2:]))
     out[..., i, i] = diagonal
     return out
