@@ -280,6 +280,6 @@ def test_no_node_takes_a_value_with_a_far_extent(extents: tuple[int, ...], taken
     """A generator would draw lists of as many entries beside it.  It stays as an output."""
     mil, graphs = registry.dialect("mil"), registry.dialect("mil-graphs")
     d = Draw(Prng(1), graphs.versions["mil-graphs/graph/1"], "ios17", {}, {}, 4, False, LARGEST, 0)
-    made = Drawing(mil, Pool(mil, "ios17"), graphs.kinds["graph"], "ios17", d, graphs.node_attrs)
+    made = Drawing(mil, Pool(mil, "ios17", lambda v: False), graphs.kinds["graph"], "ios17", d, graphs.node_attrs)
     made._offer(Value("far", F32, extents))
     assert (made._target() is not None) == taken
