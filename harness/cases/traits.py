@@ -9,10 +9,13 @@ from collections.abc import Container
 from functools import cache
 from sys import intern
 
+import numpy as np
+
 from harness.cases.case import Case
 from harness.core.dtypes import DType
 from harness.core.instance import Arg
 
+FAR = 1 << 24
 LONGEST = 40  # characters of a value that tells instances apart; longer ones count alike
 OMITTED, ATTR = "operand", "attr"  # two kinds, which take longest to tell
 
@@ -63,6 +66,21 @@ def _of_operand(
         f"quantised:{name}={quant}",
     )
     return tuple(map(intern, found))
+
+
+def far(case: Case) -> bool:
+    """Has a case an operand without elements, beside an extent or a number from 2^24 on?
+
+    A runtime may walk an axis that long, place by place, and then takes seconds."""
+    arrays = [a for a in case.draws[0].values() if isinstance(a, np.ndarray)] if case.draws else []
+    if not any(not a.size for a in arrays):
+        return False
+    numbers = [n for x in case.inst.attrs.values() for n in (x if isinstance(x, list) else [x]) if type(n) is int]
+    return (
+        any(n >= FAR for a in arrays for n in a.shape)
+        or any(a.size and a.dtype.kind in "iu" and a.max() >= FAR for a in arrays)
+        or any(n >= FAR for n in numbers)
+    )
 
 
 def _answer(x: object) -> str:

@@ -15,6 +15,7 @@ process also costs a fork.  So a case that will probably fail runs alone, and so
 * If a known difference says that a case may damage its process, the case gets a process of its own.
 * If a known difference or an ambiguity says that a case will be rejected, the case runs alone and does not count in
   that rate.  Once this has happened many times, such cases run rarely, and more rarely if they end the process.
+* A case with a far extent beside no element runs alone, since a runtime may need seconds for it.
 * If a known difference says that a case fails next to other instances, the case runs alone.
 * An invalid instance runs rarely if breaking that rule of that op version has ended the process many times, as listed.
 
@@ -32,7 +33,7 @@ from typing import Any, NamedTuple
 from harness.cases.case import Case
 from harness.cases.result import Result
 from harness.cases.selection import hash_key
-from harness.cases.traits import kind, traits
+from harness.cases.traits import far, kind, traits
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import OpVersion
 from harness.engine.learning_stages import (
@@ -135,7 +136,7 @@ class LearnedSupport:
                 continue
             why = None if listed is None and not known.excused else self._foretold(listed, known, c)
             if why is None:
-                if not here.trusted:
+                if not here.trusted or far(c):
                     alone.add(id(c))
                 continue
             name, ends = why

@@ -4,11 +4,12 @@ import json
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.cases.case import Case, draw_case
 from harness.cases.result import Result
-from harness.cases.traits import traits
+from harness.cases.traits import FAR, far, traits
 from harness.core.errors import FormatError
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.engine.learned_support import ASK_AGAIN, ASK_REFUSED, GAP, LACK, SELDOM, SURE, UNASKED, LearnedSupport
@@ -63,6 +64,18 @@ def test_types_go_alone_until_they_passed() -> None:
     assert plan(h, case()) == "alone"
     h.agreed([case()])
     assert plan(h, case()) == "together"
+
+
+@pytest.mark.parametrize(
+    ("shape", "alone"), [((0, FAR), True), ((0, FAR - 1), False), ((FAR,), False), ((2, 3), False)]
+)
+def test_a_far_extent_beside_no_element_goes_alone(shape: tuple[int, ...], alone: bool) -> None:
+    h = learned_support()
+    answer(h, case(0), Status.VALUE, Verdict.AGREE)
+    c = case()
+    c.set_data([{VERSION.schema.inputs[0].name: np.broadcast_to(np.float32(0), shape)}])
+    assert far(c) == alone
+    assert plan(h, c) == ("alone" if alone else "together")
 
 
 def test_types_that_lack_run_rarely() -> None:
