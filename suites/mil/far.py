@@ -339,8 +339,8 @@ def _slice_back(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
         _list(_list(new, "begin", [n - 1 if step < 0 else 0]), "end", [MIN if step < 0 else n]), "stride", [step]
     )
     if "update" in inst.args:
-        new = _shaped(new, "update", 1, 2)
-    return _shaped(new, "x", n, 2)
+        new = _shaped(new, "update", 1)
+    return _shaped(new, "x", n)
 
 
 def _none_behind(v: OpVersion, d: Draw, inst: Instance) -> Instance:

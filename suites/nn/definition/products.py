@@ -127,9 +127,10 @@ def _correlate(x: Array, w: Array, stride: Any, dilation: Any, pads: Any, groups
         first = o // (m // groups) * per
         for q, tap in itertools.product(range(per), itertools.product(*map(range, w.shape[2:]))):
             at = [i * d - b + t * np.arange(z) for i, d, z, t, (b, _) in zip(tap, dilation, size, stride, pads)]
-            at = [np.where((0 <= a) & (a < s), a, s) for a, s in zip(at, space)]
+            at = [np.where((a >= 0) & (a < s), a, s) for a, s in zip(at, space)]
             of_w: tuple[Any, ...] = (o, q, *tap)
-            y[:, o] += x[:, first + q][(slice(None), *np.ix_(*at))] * w[of_w]
+            of_x: tuple[Any, ...] = (slice(None), *np.ix_(*at))
+            y[:, o] += x[:, first + q][of_x] * w[of_w]
     return y
 
 
