@@ -169,8 +169,9 @@ def _draw_value(d: Draw, out: dict[str, Any], name: str, letter: str) -> None:
 
 
 def _fill(call: Call) -> Any:
+    """ "shape[k] > 0", which the package itself does not keep in the programs that it makes of spectra of nothing."""
     shape = ints(call, "shape") or ()
-    need(all(n > 0 for n in shape), "extents-positive", f"shape {list(shape)}")
+    need(call.args is None or all(n > 0 for n in shape), "extents-positive", f"shape {list(shape)}")
     return movement.fill(_value(call, "value", "T", 0.0), shape=shape)
 
 
