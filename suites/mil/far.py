@@ -1,4 +1,5 @@
-"""Windows, counts and positions as far as 32 bits hold, of tensors without elements (``harness.declare.far``)."""
+"""Windows, counts and positions as far as 32 bits hold, of tensors without elements
+(``harness.declare.op_version.far``)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 
 from harness.core.dtypes import int_range
 from harness.core.instance import SAME, Arg, Instance
-from harness.declare import Draw, OpVersion, far
-from harness.declare.far import Make, OneOf, Row, changed, one_of
+from harness.declare import Draw, OpVersion
+from harness.declare.op_version import far
+from harness.declare.op_version.far import Make, OneOf, Row, changed, one_of
 
 EVERY = 32
 MAX, MIN, BIG = 2**31 - 1, -(2**31), 2**24 + 2
@@ -55,7 +57,7 @@ def _filters(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     row["weight"] = (c_in, c_out // groups, *k) if turned else (c_out, c_in // groups, *k)
     row |= {"bias": (c_out,)} if "bias" in inst.args else {}
     known = {name: value for name, value in row.items() if value is not None or name in v.schema.attrs}
-    return changed(v, inst, {**known, "@const": {"weight": True} if row["dilations"] else {}})
+    return changed(v, inst, {**known, "@const": {"bias": True, **({"weight": True} if row["dilations"] else {})}})
 
 
 def _pool(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:

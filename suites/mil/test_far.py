@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.instance import Instance
 from harness.core.quiet import quiet
-from harness.declare.far import changed, far_of, one_of, picked
+from harness.declare.op_version.far import changed, far_of, one_of, picked
 from harness.generate.draw import Draw
 from harness.generate.draw_engines import Prng
 from suites.mil import _takes_widened, dialect, far

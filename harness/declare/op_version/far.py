@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from harness.core.instance import Arg, Instance
-from harness.declare.op_version import OpVersion
 from harness.generate.draw import Draw
 
-Make = Callable[[OpVersion, Draw, Instance], "Instance | None"]
+Make = Callable[[Any, Draw, Instance], "Instance | None"]
 Row = Mapping[str, Any]
 
 
@@ -44,7 +43,7 @@ def picked(d: Draw, value: Any) -> Any:
     return type(value)(picked(d, v) for v in value) if isinstance(value, (tuple, list)) else value
 
 
-def changed(v: OpVersion, inst: Instance, row: Row) -> Instance | None:
+def changed(v: Any, inst: Instance, row: Row) -> Instance | None:
     """The instance with what a row says, whose choices are made; None where it lacks an operand of the row, or the op
     version does not know a name."""
     args, attrs, outs = dict(inst.args), dict(inst.attrs), inst.outs
@@ -80,7 +79,7 @@ def _holding(a: Arg, values: Any) -> Arg:
 
 
 def far_of(
-    v: OpVersion,
+    v: Any,
     d: Draw,
     inst: Instance,
     takes: Callable[[Any, Instance], bool],
