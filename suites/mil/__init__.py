@@ -127,7 +127,7 @@ class Mil(Dialect):
                 case Arg() as x, Arg(const=False) as pad if pad.shape != (2 * len(x.shape),):
                     why = f"pad of {list(pad.shape)} at run time, x of rank {len(x.shape)}"
                     raise RuleError("pairs-of-all-axes", why)
-        lists = {n: running.Fixed(arrays[n]) for n in arrays if _is_list(inst, n)}
+        lists = {n: _items(inst, arrays[n]) for n in arrays if _is_list(inst, n)}
         return super().call_of(inst, {**arrays, **lists} if lists else arrays, version)
 
     def keeps(self, version: OpVersion) -> tuple[str, ...]:
@@ -158,6 +158,12 @@ class Mil(Dialect):
 def _is_list(inst: Instance, slot: str) -> bool:
     a = inst.args.get(slot)
     return isinstance(a, Arg) and a.kind == "list"
+
+
+def _items(inst: Instance, tensors: list[Any]) -> running.Items:
+    """A list of as many tensors, or of "@length", of which these stand at "@places"."""
+    places = inst.attrs.get("@places") or range(len(tensors))
+    return running.Items(dict(zip(places, tensors)), inst.attrs.get("@length") or len(tensors), fixed=True)
 
 
 def _takes_widened(version: OpVersion, inst: Instance) -> bool:

@@ -111,7 +111,7 @@ class Writer:
                     )
                 args[slot] = {"l": several}
             elif a.kind == "list":
-                args[slot] = self._list(f"i{n}_{slot}", slot, a, given, ins)
+                args[slot] = self._list(f"i{n}_{slot}", slot, a, given, ins, inst.attrs)
             else:
                 args[slot] = self._arg(f"i{n}_{slot}", slot, None, a, given, ins)
         types = letter_types(schema, inst)
@@ -130,6 +130,10 @@ class Writer:
                 pick = {"ls": {"v": outs[0]}, "indices": {"v": f"o{n}_r"}}
                 self.prog.ops.append(["list_gather", pick, [f"o{n}_all"]])
             outs = [f"o{n}_all" if read == "list" else size]
+        elif read == "places":
+            how, at = ("list_read", "index") if "index" in args else ("list_gather", "indices")
+            self.prog.ops.append([how, {"ls": {"v": outs[0]}, at: args[at]}, [f"o{n}_all"]])
+            outs = [f"o{n}_all"]
         elif read == "state" and "state" in args:
             self.prog.ops.append(["read_state", {"input": args["state"]}, [f"o{n}_state"]])
             outs = [*outs, f"o{n}_state"]
@@ -168,14 +172,20 @@ class Writer:
         ins.append((name, slot, at))
         return {"v": name}
 
-    def _list(self, name: str, slot: str, a: Arg, arrays: list[Any], ins: list[Any]) -> dict[str, Any]:
+    def _list(
+        self, name: str, slot: str, a: Arg, arrays: list[Any], ins: list[Any], attrs: dict[str, Any]
+    ) -> dict[str, Any]:
         items = a.items or []
-        shape = {"l": [{"p": n} for n in a.shape]}
-        args = {"init_length": {"p": len(items)}, "elem_shape": shape, "dtype": {"p": mil_name(a.dtype)}}
+        shape, at = {"l": [{"p": n} for n in a.shape]}, attrs.get("@places") or range(len(items))
+        args = {
+            "init_length": {"p": attrs.get("@length") or len(items)},
+            "elem_shape": shape,
+            "dtype": {"p": mil_name(a.dtype)},
+        }
         self.prog.ops.append(["make_list", {**args, "dynamic_length": {"p": False}}, [f"{name}_0"]])
         for j, x in enumerate(items):
             value = self._arg(f"{name}_i{j}", slot, j, x, arrays[j], ins)
-            write = {"ls": {"v": f"{name}_{j}"}, "index": {"p": j}, "value": value}
+            write = {"ls": {"v": f"{name}_{j}"}, "index": {"p": at[j]}, "value": value}
             self.prog.ops.append(["list_write", write, [f"{name}_{j + 1}"]])
         return {"v": f"{name}_{len(items)}"}
 

@@ -83,6 +83,19 @@ def typed(d: Draw, letter: str) -> DType:
     return d.types[letter]
 
 
+HEAVY = 300  # one instance in so many
+FAR = (1 << 24) + 1  # a position that f32 does not count
+
+
+def heavy(d: Draw, letter: str) -> bool:
+    """Is this one of the few instances whose elements are so many that a position is no f32 number?  They are of the
+    narrowest type of the letter then."""
+    if d.breaking or not d.chance(HEAVY):
+        return False
+    d.types[letter] = min((BY_NAME[n] for n in d.version.schema.types[letter]), key=lambda dtype: dtype.bits)
+    return True
+
+
 def scalar(call: Call, name: str, default: Any = None) -> Any:
     """A scalar parameter as a Python number, from an attribute or an input."""
     v = call.get(name)

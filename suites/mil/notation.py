@@ -10,6 +10,8 @@ from harness.core.dtypes import DType
 from harness.core.instance import Arg, Graph, Instance
 from suites.mil.builder import mil_name
 
+_LISTED = ("@places", "@length")  # of the tensors of a list, and its own
+
 
 def notation(inst: Instance) -> str:
     """``main[CoreML7](%x: (2, 3, fp16)) { %out = relu(x=%x) } -> (%out)``, one op a line, constants spelled where
@@ -33,7 +35,7 @@ def notation(inst: Instance) -> str:
             tail += [f"  {name}({', '.join('%' + n for n, _ in v.inputs)}) {{", *_block(v, "    "), "  }"]
         elif not name.startswith("@"):
             args.append(f"{name}={value(v)}")
-    marks = {k[1:]: v for k, v in inst.attrs.items() if k.startswith("@") and isinstance(v, str)}
+    marks = {k[1:]: v for k, v in inst.attrs.items() if k in _LISTED or (k.startswith("@") and isinstance(v, str))}
     note = "  # " + ", ".join(f"{k} is {v}" for k, v in marks.items()) if marks else ""
     outs = ", ".join(f"%out{i}" for i in range(max(1, inst.outs)))
     number = {"ios15": 5, "ios16": 6, "ios17": 7, "ios18": 8}.get(str(inst.opset), inst.opset)

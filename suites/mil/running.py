@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,33 @@ from harness.core.instance import Graph, Node
 _DTYPES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bool": "bool", "string": "str"}
 
 
-class Fixed(list):
-    """A list "whose init_length is the fixed length throughout runtime" (make_list, dynamic_length = false), as the
+class Items(Sequence[Any]):
+    """A list: the tensors that were written to it, by place, and ``blank`` at all others.
+
+    fixed: "init_length is the fixed length of the list throughout runtime" (make_list, dynamic_length = false), as the
     builder makes every operand that is a list."""
+
+    def __init__(self, written: Mapping[int, np.ndarray], length: int, fixed: bool, blank: Any = None) -> None:
+        self.written, self.length, self.fixed, self.blank = dict(written), length, fixed, blank
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, at: Any) -> Any:
+        if not 0 <= at < self.length:
+            raise IndexError(at)
+        return self.written.get(at, self.blank)
+
+    @property
+    def one(self) -> Any:
+        """One of the tensors; None of an empty list."""
+        return next(iter(self.written.values()), self.blank)
+
+    def with_items(self, items: Mapping[int, np.ndarray]) -> Items:
+        """The list with other tensors; one of dynamic length grows."""
+        length = max((self.length, *(i + 1 for i in items)))
+        blank = next((np.zeros_like(x) for x in items.values()), None) if self.blank is None else self.blank
+        return Items({**self.written, **items}, length, self.fixed, blank)
 
 
 class State:

@@ -148,6 +148,7 @@ class Nn(Dialect):
                 (rows or f"{s.op}.{n}" in _QUANTISED_WHOLE)
                 and isinstance(a, Arg)
                 and a.values is None
+                and a.quant is None
                 and d.chance(self._quantised_chance)
             ):
                 channels = inst.attrs["outputChannels"] if weights.groups_of(s.op, _attr_of(inst, s)) else a.shape[0]

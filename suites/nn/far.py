@@ -1,8 +1,9 @@
-"""Convolutions at sizes that no common model has: a stride or a dilation at the end of i32, a row, filters or groups
-beyond a vector.
+"""Convolutions at sizes that no common model has: a stride, a dilation or a padding at the end of i32, a row, filters
+or groups beyond a vector.
 
 Each change keeps an instance valid by the formulas of NeuralNetwork.proto, ConvolutionLayerParams and
-Convolution3DLayerParams: a forward convolution has one position under any stride, a kernel of one cell any dilation.
+Convolution3DLayerParams: a forward convolution has one position under any stride, a kernel of one cell any dilation,
+and few positions under a stride as long as its padding.
 """
 
 from __future__ import annotations
@@ -70,6 +71,17 @@ def _dilation(layer: _Layer, d: Draw) -> None:
         layer.set("dilation", d.pick(ones), d.pick(FAR), 1)
 
 
+def _padding(layer: _Layer, d: Draw) -> None:
+    """Before or behind an axis, in steps as far: the window behind the padding is one of few."""
+    attrs = layer.inst.attrs
+    if layer.three or layer.turned or attrs.get("ConvolutionPaddingType") != "valid":
+        return
+    axis, pads = d.int(0, 1), list(attrs.get("valid.paddingAmounts") or (0, 0, 0, 0))  # top, bottom, left, right
+    pads[2 * axis + d.int(0, 1)] = FAR[-1]
+    attrs["valid.paddingAmounts"] = pads
+    layer.set("stride", axis, FAR[-1] - d.int(0, 1), 1)
+
+
 def _with(shape: tuple[int, ...], at: int, n: int) -> tuple[int, ...]:
     at %= len(shape)
     return (*shape[:at], n, *shape[at + 1 :])
@@ -110,7 +122,8 @@ def _groups(layer: _Layer, d: Draw) -> None:
         layer.bias.shape = (n,)
 
 
-_WAYS: tuple[Callable[[Any, Draw], None], ...] = (_stride, _stride, _dilation, _dilation, _row, _filters, _groups)
+_Way = Callable[[Any, Draw], None]
+_WAYS: tuple[_Way, ...] = (_stride, _stride, _dilation, _dilation, _padding, _row, _filters, _groups)
 
 
 def push(s: OpSchema, inst: Instance, d: Draw) -> None:

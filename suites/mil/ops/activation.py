@@ -108,5 +108,8 @@ op(
     "softplus_parametric",
     s.softplus_parametric,
     Sampling(_channels("alpha", "beta")),
-    Checks(breaks={"alpha-per-channel": _misfit("alpha", "beta")}),
+    Checks(
+        breaks={"alpha-per-channel": _misfit("alpha", "beta")},
+        stated={"x": "b c h *_more", "alpha": "c", "beta": "c"},  # "x should be at least rank 3"
+    ),
 )

@@ -17,8 +17,8 @@ from harness.core.instance import Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from harness.generate import ends
 from suites.mil import op
-from suites.mil.codecs import maybe, need, scalar, vector
-from suites.mil.running import Fixed, State
+from suites.mil.codecs import FAR, heavy, maybe, need, scalar, vector
+from suites.mil.running import Items, State
 from suites.semantics import elementwise
 
 # -- cond and while_loop: the blocks are small programs of their own
@@ -218,9 +218,12 @@ op(
 # -- lists
 
 
-def _read_out(call: Call, ls: list[Any]) -> list[Any]:
-    """The one output: what the instance looks at; inside a program the list itself goes on."""
+def _read_out(call: Call, ls: Items, *places: int) -> list[Any]:
+    """The one output: what the instance looks at; inside a program the list itself goes on.  places: those that were
+    written to, which "places" reads again: one of them, or a tensor of all."""
     how = call.attrs.get("@read")
+    if how == "places":
+        return [ls[places[0]] if "index" in call.inputs else np.stack([ls[i] for i in places])]
     return [np.stack(ls) if how == "list" else np.array(len(ls), np.int32) if how == "length" else ls]
 
 
@@ -229,20 +232,29 @@ def _list(d: Draw, least: int = 1) -> tuple[T, tuple[int, ...], int]:
     return T(shape, kind="list", items=[T(shape) for _ in range(n)]), shape, n
 
 
+def _far_list(d: Draw, letter: str) -> tuple[dict[str, Any], tuple[int, ...]] | None:
+    """Now and then a list with two tensors, one of them at a place that f32 does not count."""
+    if not heavy(d, letter):
+        return None
+    shape, places = d.pick(((), (1,))), d.shuffle((FAR, d.int(0, 3)))
+    ls = T(shape, kind="list", items=[T(shape) for _ in places])
+    return {"ls": ls, "@places": places, "@length": FAR + d.int(1, 3)}, shape
+
+
 def _make_list(call: Call) -> Any:
     shape = tuple(int(n) for n in call.get("elem_shape"))
     d = call.attr("dtype", F32)
     d = BY_NAME[d] if isinstance(d, str) else d
     n = scalar(call, "init_length", 1)
     need(n >= 0 and all(k >= 0 for k in shape), "extents-nonnegative", f"{n} of {list(shape)}")
-    kind = list if call.attr("dynamic_length", True) else Fixed
-    return _read_out(call, kind([np.zeros(shape, d.np)] * n))
+    return _read_out(call, Items({}, n, not call.attr("dynamic_length", True), np.zeros(shape, d.np)))
 
 
 def _draw_make_list(d: Draw) -> dict[str, Any]:
     shape = [*d.shape(0, 2), 0, d.pick((2**31 - 1, 3))] if d.chance(8) else d.shape(0, 3)
     out: dict[str, Any] = {"elem_shape": d.shuffle(shape), "@read": "length"}
-    maybe(d, out, "init_length", d.int(1, 5), 1)
+    far = 0 in shape and d.chance(4)
+    maybe(d, out, "init_length", d.pick((2**31 - 1, FAR)) if far else d.int(1, 5), 1)
     if "init_length" in out:
         out["init_length"] = T((), values=[out["init_length"]], const=d.int(0, 3) > 0)
     maybe(d, out, "dynamic_length", d.bool(), True)
@@ -266,13 +278,15 @@ def _at(ls: list[Any], i: int) -> int:
 
 
 def _draw_read(d: Draw) -> dict[str, Any]:
+    if far := _far_list(d, "E"):
+        return {**far[0], "index": T((), values=[FAR])}
     ls, _, n = _list(d)
     return {"ls": ls, "index": T((), values=[d.int(0, n - 1)])}
 
 
 def _elem(call: Call, i: int) -> Any:
-    ls = call.inputs["ls"]
-    return of(np.asarray(ls[0])) if ls else F32
+    one = call.inputs["ls"].one
+    return F32 if one is None else of(np.asarray(one))
 
 
 op(
@@ -286,10 +300,12 @@ op(
 def _list_gather(call: Call) -> np.ndarray:
     ls = call.inputs["ls"]
     found = [ls[_at(ls, int(i))] for i in call.inputs["indices"]]
-    return np.stack(found) if found else np.zeros((0, *ls[0].shape), ls[0].dtype)
+    return np.stack(found) if found else np.zeros((0, *ls.one.shape), ls.one.dtype)
 
 
 def _draw_gather(d: Draw) -> dict[str, Any]:
+    if far := _far_list(d, "E"):
+        return {**far[0], "indices": vector(d.pick(([FAR], far[0]["@places"])))}
     ls, _, n = _list(d)
     return {"ls": ls, "indices": vector([d.int(0, n - 1) for _ in range(d.int(0, 4))])}
 
@@ -303,16 +319,15 @@ op(
 
 
 def _write(call: Call) -> Any:
-    given, value = call.inputs["ls"], call.inputs["value"]
-    ls, i = type(given)(given), scalar(call, "index")
-    need(i >= 0 and (i < len(ls) or not isinstance(ls, Fixed)), "index-in-list", f"{i} of {len(ls)}")
-    need(all(x.shape == value.shape for x in ls), "value-like-elements", f"{list(value.shape)}")
-    ls += [np.zeros_like(value)] * (i + 1 - len(ls))  # one of dynamic length grows
-    ls[i] = value
-    return _read_out(call, ls)
+    ls, i, value = call.inputs["ls"], scalar(call, "index"), call.inputs["value"]
+    need(i >= 0 and (i < len(ls) or not ls.fixed), "index-in-list", f"{i} of {len(ls)}")
+    need(ls.one is None or ls.one.shape == value.shape, "value-like-elements", f"{list(value.shape)}")
+    return _read_out(call, ls.with_items({i: value}), i)
 
 
 def _draw_write(d: Draw) -> dict[str, Any]:
+    if far := _far_list(d, "T"):
+        return {**far[0], "index": T((), values=[FAR]), "value": T(far[1]), "@read": "places"}
     ls, shape, n = _list(d)
     return {"ls": ls, "index": T((), values=[d.int(0, n - 1)]), "value": T(shape), "@read": "list"}
 
@@ -332,16 +347,17 @@ op(
 
 
 def _scatter(call: Call) -> Any:
-    given, value = call.inputs["ls"], call.inputs["value"]
-    ls = type(given)(given)
-    need(len(value) == len(call.inputs["indices"]), "value-per-index")
-    need(all(x.shape == value.shape[1:] for x in ls), "value-like-elements", f"{list(value.shape)}")
-    for i, v in zip(call.inputs["indices"], value):
-        ls[_at(ls, int(i))] = v
-    return _read_out(call, ls)
+    ls, indices, value = call.inputs["ls"], [int(i) for i in call.inputs["indices"]], call.inputs["value"]
+    need(len(value) == len(indices), "value-per-index")
+    need(ls.one is None or ls.one.shape == value.shape[1:], "value-like-elements", f"{list(value.shape)}")
+    return _read_out(call, ls.with_items({_at(ls, i): v for i, v in zip(indices, value)}), *indices)
 
 
 def _draw_scatter(d: Draw) -> dict[str, Any]:
+    if far := _far_list(d, "T"):
+        places = d.pick(([FAR], [1, FAR], [FAR, FAR]))
+        value = T((len(places), *far[1]))
+        return {**far[0], "indices": vector(places), "value": value, "@read": "places"}
     ls, shape, n = _list(d)
     at = d.shuffle(range(n))[: d.int(0, n)]
     return {"ls": ls, "indices": vector(at), "value": T((len(at), *shape)), "@read": "list"}

@@ -47,9 +47,22 @@ def _layer_open(call: Call) -> str | None:
     return gathered(_order_open(call), s.layer_norm.underspecified(tensors, params))
 
 
+def _axes(call: Call) -> tuple[int, ...] | None:
+    """ "Dimensions to perform layer normalization": one that is named twice is one of them, where neither gamma nor
+    beta has its extents."""
+    axes, rank = call.attr("axes"), call.inputs["x"].ndim
+    if axes is None or call.has("gamma") or call.has("beta"):
+        return axes if axes is None else tuple(axes)
+    return tuple({a % rank if -rank <= a < rank else a: a for a in axes}.values())
+
+
 def _order_open(call: Call) -> str | None:
     axes, rank = call.attr("axes"), call.inputs["x"].ndim
-    if axes is None or not {"gamma", "beta"} & {n for n, v in call.inputs.items() if v is not None}:
+    if axes is None:
+        return None
+    if len({a % rank for a in axes}) < len(axes):
+        return "an axis that is named twice: a dimension once, or no list of dimensions"
+    if not (call.has("gamma") or call.has("beta")):
         return None
     if [a % rank for a in axes] != sorted(a % rank for a in axes):
         return "gamma for axes that do not rise: x.shape[axes] by the page, in the order of x by the package"
@@ -60,7 +73,7 @@ op(
     "layer_norm",
     s.layer_norm,
     _KEYS,
-    Spelling(out=lambda c, r: r[:1]),
+    Spelling(axes=Fn(_axes, lambda v, b: b.attr("axes", v), ("axes",)), out=lambda c, r: r[:1]),
     Sampling(ranks=(1, 5)),
     Checks(
         breaks={

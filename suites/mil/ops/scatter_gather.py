@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import int_range
+from harness.core.dtypes import I32, int_range
 from harness.declare import Call, Checks, Draw, Map, Sampling, Spelling, T
 from suites.mil import op
-from suites.mil.codecs import maybe
+from suites.mil.codecs import heavy, maybe
 from suites.semantics import indexing as s
 from suites.semantics.indexing.common import distinct, index_recipe, prod
 
@@ -66,6 +66,14 @@ def _far(d: Draw, rank: int) -> tuple[tuple[int, ...], T]:
     return (top + 1, 0), T((1,) * rank, values=[place])
 
 
+def _heavy(d: Draw) -> bool:
+    """As ``heavy``, with indices that count so far: the other axes are those of the indices, which hold an element."""
+    if not heavy(d, "T"):
+        return False
+    d.types.update({"I": I32} if "I" in d.types else {})
+    return True
+
+
 def _or_far(meaning: Any) -> Any:
     """What the meaning draws, or a place far behind."""
 
@@ -89,7 +97,7 @@ def _or_far(meaning: Any) -> Any:
 
 
 def _draw_along(d: Draw) -> dict[str, Any]:
-    if d.dtype("indices").bits <= 16 and d.chance(16):
+    if _heavy(d) or (d.dtype("indices").bits <= 16 and d.chance(16)):
         far, at = _far(d, 1)
         return {"x": T(far[:1]), "indices": at, "axis": 0}
     shape = d.shape(1, lo=1)
@@ -219,6 +227,9 @@ def _draw_scatter(d: Draw) -> dict[str, Any]:
 
 
 def _draw_scatter_along(d: Draw) -> dict[str, Any]:
+    if _heavy(d):
+        far, at = _far(d, 1)
+        return _write_mode(d, {"data": _data(d, far[:1]), "indices": at, "updates": T((1,)), "axis": 0}, "none")
     shape = d.shape(1, lo=1)
     axis = d.axis(len(shape))
     a, mode, signed = axis % len(shape), _mode(d), d.fixed["signed"]

@@ -25,7 +25,7 @@ from harness.declare import (
     other_shape,
 )
 from suites.mil import op
-from suites.mil.codecs import ints, maybe, need, scalar, typed, vector
+from suites.mil.codecs import FAR, heavy, ints, maybe, need, scalar, typed, vector
 from suites.semantics import indexing, movement
 from suites.semantics.indexing.order import any_of_equals, winners
 from suites.semantics.suppression import draw_padded, padded_nms
@@ -168,7 +168,17 @@ def _draw_value(d: Draw, out: dict[str, Any], name: str, letter: str) -> None:
         out[f"@{letter}"] = dt.name
 
 
+def _fill(call: Call) -> Any:
+    """ "shape[k] > 0", which the package itself does not keep in the programs that it makes of spectra of nothing."""
+    shape = ints(call, "shape") or ()
+    need(call.args is None or all(n > 0 for n in shape), "extents-positive", f"shape {list(shape)}")
+    return movement.fill(_value(call, "value", "T", 0.0), shape=shape)
+
+
 def _draw_fill(d: Draw) -> dict[str, Any]:
+    """ "shape[k] > 0"."""
+    if heavy(d, "T"):
+        return {"shape": vector(d.pick(([FAR], [1, FAR], [FAR, 1]))), "value": True, "@T": d.types["T"].name}
     shape = d.shape(1, lo=1)
     out: dict[str, Any] = {"shape": vector(shape)}
     _draw_value(d, out, "value", "T")
@@ -181,7 +191,7 @@ def _break_negative(d: Draw) -> dict[str, Any]:
 
 op(
     "fill",
-    Evaluation(lambda c: movement.fill(_value(c, "value", "T", 0.0), shape=ints(c, "shape")), exact()),
+    Evaluation(_fill, exact()),
     Spelling(out_dtype=lambda c, i: BY_NAME[c.attrs.get("@T", "f32") if c.has("value") else "f32"]),
     Sampling(_draw_fill),
     Checks(breaks={"extents-positive": _break_negative}),
@@ -215,6 +225,9 @@ def _one_hot(call: Call) -> Any:
 
 
 def _draw_one_hot(d: Draw) -> dict[str, Any]:
+    if heavy(d, "T"):
+        size = {"one_hot_vector_size": T((), values=[FAR + 1])}
+        return {"indices": T((1,), values=[FAR]), **size, "on_value": True, "off_value": False, "@T": d.types["T"].name}
     depth, shape = d.int(1, 9), d.shape(0, d.max_rank - 1, lo=1)
     out: dict[str, Any] = {"indices": T(shape, f"index:{depth}"), "one_hot_vector_size": T((), values=[depth])}
     maybe(d, out, "axis", d.int(-1, len(shape)), -1)
@@ -418,7 +431,11 @@ def _to_i32(call: Call, results: list[Any]) -> list[Any]:
     return [r.astype(np.int32) for r in results]
 
 
-op("non_zero", indexing.nonzero_rows, Spelling(out=_to_i32))
+def _draw_non_zero(d: Draw) -> dict[str, Any]:
+    return {"x": T(()) if d.chance(16) else indexing.nonzero_rows.derive(d)["x"]}
+
+
+op("non_zero", indexing.nonzero_rows, Spelling(out=_to_i32), Sampling(_draw_non_zero))
 op("shape", movement.shape_of, Spelling(out=_to_i32))
 op("identity", movement.identity)
 op("flatten2d", movement.flatten)

@@ -113,22 +113,24 @@ def _borders(
 
 
 def _correlate(x: Array, w: Array, stride: Any, dilation: Any, pads: Any, groups: int) -> Array:
-    """x [n, c, *s], w [m, c/groups, *k]: sum over channel and tap, any number of spatial axes."""
+    """x [n, c, *s], w [m, c/groups, *k]: sum over channel and tap, any number of spatial axes.  Every place of the
+    padding is one zero behind the axis."""
     n, c = x.shape[:2]
     m, per = w.shape[:2]
     check(c == per * groups and m % groups == 0, "channels")
-    x = np.pad(x, [(0, 0), (0, 0), *pads])
+    space = x.shape[2:]
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], dilation)]
-    check(all(s >= r for s, r in zip(x.shape[2:], reach)), "kernel larger than the padded input")
-    size = [(s - r) // t + 1 for s, r, t in zip(x.shape[2:], reach, stride)]
+    size = _sizes(space, reach, stride, pads)
+    x = np.pad(x, [(0, 0), (0, 0), *[(0, 1)] * len(space)])
     y = np.zeros((n, m, *size))
     for o in range(m):
         first = o // (m // groups) * per
         for q, tap in itertools.product(range(per), itertools.product(*map(range, w.shape[2:]))):
-            cut = tuple(slice(i * d, i * d + (z - 1) * t + 1, t) for i, d, z, t in zip(tap, dilation, size, stride))
+            at = [i * d - b + t * np.arange(z) for i, d, z, t, (b, _) in zip(tap, dilation, size, stride, pads)]
+            at = [np.where((a >= 0) & (a < s), a, s) for a, s in zip(at, space)]
             of_w: tuple[Any, ...] = (o, q, *tap)
-            of_x: tuple[Any, ...] = (slice(None), first + q, *cut)
-            y[:, o] += x[of_x] * w[of_w]
+            of_x: tuple[Any, ...] = (slice(None), *np.ix_(*at))
+            y[:, o] += x[:, first + q][of_x] * w[of_w]
     return y
 
 

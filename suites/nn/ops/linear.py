@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.core.dtypes import U8
 from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Draw, Fn, Sampling, Slotted, Spelling, T, underspecified
 from suites.nn import op
@@ -117,7 +118,22 @@ def _looked_up(d: Draw, shape: tuple[int, ...], v: int) -> T:
     return T(shape, values=[float(d.int(1, v - 1)) if v > 1 and d.bool() else -0.0 for _ in range(int(np.prod(shape)))])
 
 
+_HEAVY = 300  # one instance in so many
+
+
+def _far(d: Draw) -> tuple[list[float], T, int] | None:
+    """Now and then places beyond all whole numbers that f32 counts one by one, in a dictionary of one bit each."""
+    if d.breaking or not d.chance(_HEAVY):
+        return None
+    n = 2**24 + 3
+    table = {"bits": 1, "lut": [d.int(-64, 64) / 16 for _ in "01"]}
+    return d.shuffle((float(n - 1), 0.0)), T((1, n), "ints:0:1", U8, True, quant=table), n
+
+
 def _draw_embedding(d: Draw) -> dict[str, Any]:
+    if far := _far(d):
+        at, table, n = far
+        return {"x": T((2, 1, 1, 1), values=at), "weights": table, "inputDim": n, "outputChannels": 1, **_bias(d, 1)}
     v, o = d.dim(1), _width(d)
     x = _looked_up(d, (*(d.dim(1, 6) for _ in range(d.int(1, 2))), 1, 1, 1), v)
     return {"x": x, "weights": T((o, v), const=True), "inputDim": v, "outputChannels": o, **_bias(d, o)}
@@ -164,6 +180,9 @@ def _embedded_nd(c: Call) -> np.ndarray:
 
 
 def _draw_embedding_nd(d: Draw) -> dict[str, Any]:
+    if far := _far(d):
+        at, table, n = far
+        return {"x": T((2, 1), values=at), "weights": table, "vocabSize": n, "embeddingSize": 1, **_bias(d, 1)}
     v, o = d.dim(1), _width(d)
     x = _looked_up(d, (*d.part(1, 4), 1), v)
     return {"x": x, "weights": T((o, v), const=True), "vocabSize": v, "embeddingSize": o, **_bias(d, o)}

@@ -209,6 +209,17 @@ _NAMES = ("Depth", "Height", "Width")
 _BORDERS = (("Front", "Back"), ("Top", "Bottom"), ("Left", "Right"))
 
 
+def _as_far(d: Draw, out: dict[str, Any], average: bool) -> None:
+    """A window as long as 32 bits hold, along an axis that is padded as far; an average counts what is of the image."""
+    axis, far = d.int(0, 2), _FAR[-1]
+    out[f"kernel{_NAMES[axis]}"] = far
+    if out["paddingType"] == "CUSTOM":
+        pads = d.shuffle((far - 1, 0))
+        out.update({f"customPadding{name}": n for name, n in zip(_BORDERS[axis], pads)})
+    if average:
+        out["countExcludePadding"] = True
+
+
 def _draw3(average: bool) -> Any:
     def draw(d: Draw) -> dict[str, Any]:
         kernel = [d.int(1, 3) for _ in range(3)]
@@ -229,6 +240,8 @@ def _draw3(average: bool) -> Any:
             space.append(max(1, k - b - e) + d.int(0, 3))
         if d.bool() if average else d.chance(6):  # "Meaningless in Max Pooling"
             out["countExcludePadding"] = True
+        if mode != "VALID" and d.chance(24):
+            _as_far(d, out, average)
         return {**out, "x": T((d.dim(1, 3), d.dim(1, 3), *space))}
 
     return draw

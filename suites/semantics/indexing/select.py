@@ -48,8 +48,7 @@ def _sparse_recipe(d: Draw) -> str | None:
 @semantics(error=exact(), source="MIL non_zero iOS15; NN whereNonZero; TFLite WHERE")
 def nonzero_rows(x: Any[Array, "*d"]) -> Array:
     """Indices of the elements that are not zero, row-major: int64 [count, rank]."""
-    t = _truth(x)
-    return np.argwhere(t).astype(np.int64).reshape(-1, t.ndim)
+    return np.argwhere(_truth(x)).astype(np.int64)
 
 
 @nonzero_rows.draw
