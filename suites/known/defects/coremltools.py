@@ -152,3 +152,16 @@ def ends_added_in_their_type(g: Given) -> list[Any] | None:
     return [
         y if y.shape == g.expected[0].value.shape else Such(lambda a: a.dtype == y.dtype and np.array_equal(a, y), y)
     ]
+
+
+def strides_of_counted_starts(g: Given) -> Outputs:
+    """slice_by_index where begin and stride are one tensor: a negative start is counted from the front in place, and so
+    is the stride then another one."""
+    x, places = g["x"], []
+    for k, (b, e) in enumerate(zip(g["begin"].tolist(), g["end"].tolist())):
+        start = step = b + x.shape[k] if b < 0 else b
+        if step == 0 or any((g.attr(m) or [False] * x.ndim)[k] for m in ("begin_mask", "end_mask", "squeeze_mask")):
+            return None  # not met yet
+        e += x.shape[k] if e < 0 else 0
+        places.append(slice(start, max(e, 0), step))
+    return [x[tuple(places)]]
