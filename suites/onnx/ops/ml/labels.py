@@ -125,7 +125,7 @@ def _draw_label(d: Draw) -> dict:
         if d.bool():
             out |= {"default_int64": d.pick((7, *_ENDS))} if dtype.kind == "s" else {"default_string": "none"}
         return out
-    n = 0 if d.chance(24) and not d.breaking else d.int(1, 5)
+    n = 0 if v == 2 and d.chance(24) and not d.breaking else d.int(1, 5)  # later ones say that a list is there
     keys = some(d, dtype, n)
     pool = keys + some(d, dtype, 5)
     if (
@@ -189,8 +189,7 @@ def _draw_category(d: Draw) -> dict:
     some_ = (3, -1, 0, 12) if d.int(0, 3) else (1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
     out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle(some_)[:n]}
     if d.chance(16) and not d.breaking:
-        left_out = d.bool()
-        out = {} if left_out else {"cats_strings": [], "cats_int64s": []}
+        out = {"cats_strings": [], "cats_int64s": []}
     elif d.chance(16):
         to = "cats_int64s" if text else "cats_strings"
         out[to] = out[to][:1] * len(out[to])

@@ -172,9 +172,12 @@ def _classify_open(c: Call) -> str | None:
     x, w, b = _weights(c, _count(c))
     z, blur = _scores(c, _count(c)), linear_blur(x, w, b)
     free = leaves(linear_size(x, w, b)) | far(x)
+    unsure = free
+    if c.attr("post_transform") == "SOFTMAX" or c.attr("multi_class"):  # of its probabilities none is a number then
+        unsure = free | (z == np.inf).any(-1, keepdims=True) | (z == -np.inf).all(-1, keepdims=True)
     parts = [
         _open(c, 1),
-        open_labels(c, NO_GREATEST, z, greatest(z, blur, free), "classlabels_ints"),
+        open_labels(c, NO_GREATEST, z, greatest(z, blur, unsure), "classlabels_ints"),
     ]
     if c.attr("multi_class") and c.attr("post_transform") != "SOFTMAX":
         ours, other = s.post(z, c.attr("post_transform")), s.post(z, "SOFTMAX")
