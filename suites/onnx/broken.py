@@ -239,6 +239,8 @@ def _unknown_key(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     """ "All keys in the input dictionary must be present in the index mapping vector"."""
     name = next(n for n in ("string_vocabulary", "int64_vocabulary") if n in inst.attrs)
     used = list(_items(inst)[0].values or [])
+    if not used:
+        return None
     return _with(inst, **{name: [k for k in inst.attrs[name] if k != used[-1]] or ["none" if name[0] == "s" else 77]})
 
 

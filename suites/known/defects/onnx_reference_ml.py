@@ -64,3 +64,9 @@ def strings_without_empty_ones(g: Given) -> Outputs:
     y = np.array([s for s in kept if s] or [""], object)
     y = y.reshape(1, -1) if x.ndim == 2 else y
     return [Such(lambda a: a.shape == y.shape and a.tolist() == y.tolist(), y)]
+
+
+def no_numbers_of_a_vector(g: Given) -> Outputs:
+    """LinearRegressor: of a vector the result is one; absent intercepts are no numbers."""
+    y = np.full(g.expected[0].value.shape[1:], np.nan, np.float32)
+    return [Such(lambda a: a.dtype == y.dtype and a.shape == y.shape and bool(np.isnan(a).all()), y)]

@@ -19,3 +19,15 @@ def ort_greatest_of_finite(g: Given) -> list[Any]:
         top = np.fmax.reduce(x, -1, keepdims=True, initial=_LOWEST)
         y = np.where(top == 0, x, x / top)
     return [Near(y, 1e-6 * np.abs(y))]
+
+
+def ort_squares_wrap(g: Given) -> list[Any]:
+    """Normalizer: the squares of integers, and their sum, wrap in the type of X; of a sum of 0 the row stays as it is.
+    The sign that a root of a square does not have is kept."""
+    x = g["X"]
+    with np.errstate(all="ignore"):
+        squares = (x * x).astype(x.dtype)
+        whole = squares.sum(-1, keepdims=True, dtype=x.dtype).astype(np.float64)
+        y = np.sqrt(squares.astype(np.float64) / whole) * np.where(x < 0, -1.0, 1.0)
+        y = np.where(whole == 0, x.astype(np.float64), y)
+    return [Near(y, 1e-6 * np.abs(y))]

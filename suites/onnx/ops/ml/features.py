@@ -152,9 +152,10 @@ def _normal_open(c: Call) -> str | None:
             cancels = whole * (x.shape[-1] + 4) * 2.0**-22 > divisor
             lost = lost | (~exact_ & cancels & np.isfinite(x).all(-1, keepdims=True))
     beside = np.isnan(x).any(-1, keepdims=True) & ~np.isnan(x) & (how == "MAX")
-    rest = np.fmax.reduce(x, -1, keepdims=True, initial=-np.inf)
+    rest = _over(x, np.fmax.reduce(x, -1, keepdims=True, initial=-np.inf), how)
+    near = 2.0**-20 * np.abs(rest) + 2.0**-149
     return gathered(
-        underspecified("Normalizer: the greatest of elements of which one is NaN", beside, _over(x, rest, how)),
+        underspecified("Normalizer: the greatest of elements of which one is NaN", beside, rest, within=near),
         underspecified("Normalizer: a divisor that leaves f32, or cancels, on its way", np.broadcast_to(lost, x.shape)),
     )
 
