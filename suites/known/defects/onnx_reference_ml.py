@@ -46,8 +46,9 @@ def one_column_a_category(g: Given) -> Outputs:
 
 
 def zeros_of_no_map(g: Given) -> Outputs:
-    """DictVectorizer: of a map without elements integers."""
-    y = np.zeros(g.expected[0].value.shape, np.int64)
+    """DictVectorizer: of a map without elements integers; of no key an array of f64, which is what NumPy makes of it."""
+    shape = g.expected[0].value.shape
+    y = np.zeros(shape, np.int64 if shape[0] else np.float64)
     return [Such(lambda a: a.dtype == y.dtype and a.shape == y.shape and not a.any(), y)]
 
 

@@ -89,9 +89,10 @@ def scores_in_the_type(g: Given) -> Outputs:
 
 
 def norms_in_the_type(g: Given) -> Outputs:
-    """Normalizer: the same, over the sum of the magnitudes, or the largest of them, or 1e-30."""
+    """Normalizer: the same, over the sum of the magnitudes, or the largest of them, or 1e-30.  The lowest integer has
+    itself for its magnitude."""
     x = g["X"].astype(np.float64)
-    size = np.abs(x)
+    size = np.abs(g["X"]).astype(np.float64)
     how = g.attr("norm", "MAX")
     whole = {"L1": size.sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}.get(how)
     whole = size.max(-1, keepdims=True) if whole is None else whole

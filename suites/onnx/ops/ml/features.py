@@ -123,12 +123,15 @@ def _over(x: Array, divisor: Array, how: str) -> Array:
 
 
 def _normal_bound(ctx: Context) -> Array:
-    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, for L2 of what squares may
-    lose by underflow, + ulp"""
+    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, and what squares, or
+    elements of f64, may lose by underflow, + ulp"""
     x, how = np.asarray(ctx.call.inputs["X"], np.float64), ctx.call.attr("norm")
     with np.errstate(all="ignore"):
         loss = np.abs(x).sum(-1, keepdims=True) / np.abs(x.sum(-1, keepdims=True))
-        lost = np.sqrt(_TINY / np.minimum((x * x).sum(-1, keepdims=True), 1.0)) if how == "L2" else 0.0
+        if how == "L2":
+            lost = np.sqrt(_TINY / np.minimum((x * x).sum(-1, keepdims=True), 1.0))
+        else:  # an element of f64 may be a subnormal of f32
+            lost = 2.0**-149 / np.abs(_divisor(x, how)) if ctx.call.inputs["X"].dtype == np.float64 else 0.0
         grown = np.where(np.isfinite(loss), loss, 1.0) if how == "L1" else 1.0
         return np.asarray(16 * ctx.acc_u * np.abs(ctx.wide) * grown + np.where(np.isfinite(lost), lost, 0.0) + ctx.ulp)
 
