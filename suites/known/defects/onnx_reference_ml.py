@@ -46,7 +46,7 @@ def one_column_a_category(g: Given) -> Outputs:
 
 
 def zeros_of_no_map(g: Given) -> Outputs:
-    """DictVectorizer: of a map without elements integers; of no key an array of f64, which is what NumPy makes of it."""
+    """DictVectorizer: of a map without elements integers; of no key f64, NumPy's type of an empty list."""
     shape = g.expected[0].value.shape
     y = np.zeros(shape, np.int64 if shape[0] else np.float64)
     return [Such(lambda a: a.dtype == y.dtype and a.shape == y.shape and not a.any(), y)]
