@@ -34,7 +34,7 @@ def judged(c: Call, i: int) -> tuple[np.ndarray, np.ndarray]:
 def test_scores_of_infinite_features_are_judged() -> None:
     c = called("LinearRegressor", [INF, 1.0, NAN, 1.0, 2.0, 4.0], (3, 2), coefficients=[1.0, 0.5])
     y, at = judged(c, 0)
-    np.testing.assert_array_equal(y[:, 0], np.float32([INF, NAN, 4.0]))
+    np.testing.assert_array_equal(y[:, 0], np.array([INF, NAN, 4.0], np.float32))
     assert not at.any()
 
 
@@ -65,19 +65,19 @@ def test_a_machine_without_vectors_gives_rho() -> None:
 
 
 def test_the_kernel_of_an_infinite_distance_is_0() -> None:
-    attrs = {"support_vectors": [1.0], "coefficients": [2.0], "n_supports": 1, "rho": [0.5]}
+    attrs: dict[str, Any] = {"support_vectors": [1.0], "coefficients": [2.0], "n_supports": 1, "rho": [0.5]}
     c = called("SVMRegressor", [INF, NAN], (2, 1), kernel_type="RBF", kernel_params=[0.5, 0.0, 1.0], **attrs)
     y, at = judged(c, 0)
-    np.testing.assert_array_equal(y[:, 0], np.float32([0.5, NAN]))
+    np.testing.assert_array_equal(y[:, 0], np.array([0.5, NAN], np.float32))
     assert not at.any()
 
 
 def test_rows_without_a_nan_have_a_greatest_element() -> None:
     c = called("Normalizer", [1.0, NAN, 2.0, INF], (2, 2), norm="MAX")
     y, at = judged(c, 0)
-    np.testing.assert_array_equal(y[1], np.float32([0.0, NAN]))
+    np.testing.assert_array_equal(y[1], np.array([0.0, NAN], np.float32))
     assert at.tolist() == [[True, False], [False, False]]
     why = c.version.underspecified(c)
     assert why is not None
-    assert open_at(c, why, 0, np.float32([[1.0, NAN], [0.0, NAN]]))[0, 0]
-    assert not open_at(c, why, 0, np.float32([[0.5, NAN], [0.0, NAN]]))[0, 0]
+    assert open_at(c, why, 0, np.array([[1.0, NAN], [0.0, NAN]], np.float32))[0, 0]
+    assert not open_at(c, why, 0, np.array([[0.5, NAN], [0.0, NAN]], np.float32))[0, 0]

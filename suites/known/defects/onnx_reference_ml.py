@@ -41,7 +41,8 @@ def one_column_a_category(g: Given) -> Outputs:
         if k >= len(where):
             return None
         if k >= 0:
-            y[(*at, k)] = 1
+            place = (*at, k)
+            y[place] = 1
     return [Such(lambda a: a.shape == y.shape and np.array_equal(a, y), y)]
 
 

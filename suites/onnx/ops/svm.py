@@ -232,7 +232,7 @@ def _machine(d: Draw, how: int) -> dict[str, Any]:
     if d.bool():
         out["post_transform"] = d.pick(POSTS)
     if how == 0:  # a linear machine a class
-        none = {"vectors_per_class": []} if d.chance(4) else {}
+        none: dict[str, Any] = {"vectors_per_class": []} if d.chance(4) else {}
         return out | none | {"coefficients": quarters(d, k * f), "rho": [d.int(-8, 8) / 8]}
     counts = [d.int(1, 3) for _ in range(k)]
     if d.chance(12):  # a class without any, or with many
