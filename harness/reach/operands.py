@@ -9,6 +9,7 @@ from itertools import combinations, permutations
 from harness.core.dtypes import dtype, int_range
 from harness.core.instance import SAME, SKIPPED
 from harness.declare.invalid import invalid_generators_of
+from harness.declare.schema import Slot
 from harness.reach.facts import Facts, Filled
 
 _ALL_SUBSETS = 6  # optional operands; above that each pair
@@ -89,7 +90,7 @@ def optionals_met(f: Facts, x: Filled) -> Iterator[str]:
 
 def givings(f: Facts) -> list[str]:
     """Each operand as run-time input, as constant beside one at run time, as constant without elements unless it holds
-    one number; the same tensor given twice.  What an op keeps from call to call is none of these."""
+    one number or is no tensor; the same tensor given twice.  What an op keeps from call to call is none of these."""
     out = []
     single = {o.name for o in f.operands if not o.high} | {p.name for p in f.parameters if p.kind in _SINGLE}
     alone = sum(1 for s in f.inputs if s.container is None) == 1
@@ -97,12 +98,18 @@ def givings(f: Facts) -> list[str]:
         if s.container is None and s.name not in f.states and s.element != _HANDLE:
             out += [] if s.const else [f"run-time:{s.name}"]
             out += [f"constant:{s.name}"] if not alone or s.variadic or s.const else []
-            out += [] if s.name in single else [f"constant-empty:{s.name}"]
+            out += [] if s.name in single or _maps(f, s) else [f"constant-empty:{s.name}"]
     for a, b in combinations(f.operands, 2):
         alike = a.slot.type == b.slot.type and max(a.low, b.low) <= min(a.high, b.high)
         if alike and not {a.name, b.name} & f.states and not a.slot.variadic and not b.slot.variadic:
             out.append(f"same-tensor:{a.name},{b.name}")
     return out + [f"same-tensor:{o.name},{o.name}" for o in f.operands if o.slot.variadic]
+
+
+def _maps(f: Facts, s: Slot) -> bool:
+    """Takes a slot nothing but maps, which no constant of a model holds?"""
+    types = f.schema.types.get(s.element, ())
+    return bool(types) and all(str(t).startswith("map(") for t in types)
 
 
 def givings_met(f: Facts, x: Filled) -> Iterator[str]:

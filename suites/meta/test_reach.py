@@ -283,6 +283,13 @@ def test_a_list_of_axes_stands_beside_no_extent() -> None:
     assert "relation:scan_input_axes=far beyond" not in ids
 
 
+def test_a_map_is_no_constant() -> None:
+    ids = goals_of(registry.dialect("onnx").versions["onnx/DictVectorizer/1"]).ids
+    assert "run-time:X" in ids
+    assert "constant-empty:X" not in ids
+    assert "constant-empty:X" in goals_of(registry.dialect("onnx").versions["onnx/ZipMap/1"]).ids
+
+
 @pytest.mark.parametrize(
     ("key", "goals"),
     [

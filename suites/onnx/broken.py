@@ -239,6 +239,8 @@ def _unknown_key(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     """ "All keys in the input dictionary must be present in the index mapping vector"."""
     name = next(n for n in ("string_vocabulary", "int64_vocabulary") if n in inst.attrs)
     used = list(_items(inst)[0].values or [])
+    if not used:
+        return None
     return _with(inst, **{name: [k for k in inst.attrs[name] if k != used[-1]] or ["none" if name[0] == "s" else 77]})
 
 
@@ -257,8 +259,8 @@ def _negative_depth(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
 def _many_values(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     """More values than there are features."""
     name = next(n for n in ("imputed_value_floats", "imputed_value_int64s") if n in inst.attrs)
-    n = inst.tensors("X")[0].shape[-1] + d.int(1, 3)
-    return _with(inst, **{name: [inst.attrs[name][0]] * n})
+    n = max([1, *inst.tensors("X")[0].shape[-1:]]) + d.int(1, 3)
+    return _with(inst, **{name: [*inst.attrs[name], 1][:1] * n})
 
 
 _BREAKS: dict[str, dict[str, Break]] = {

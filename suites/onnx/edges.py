@@ -59,12 +59,10 @@ KEEPS: dict[str, tuple[str, ...]] = {
     "MaxUnpool": ("kernel_shape", "strides", "pads", "shapes"),
     # what one tree asks of a row that has no features
     **dict.fromkeys(("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble"), ("shapes",)),
-    # the number of features of a row is that of the coefficients; a class of scores that are no numbers
-    **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), ("shapes", "data:*")),
+    # the number of features of a row is that of the coefficients
+    **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), ("shapes",)),
     # "If Slope is of size 1, the value is shared", else one a channel
     "PRelu": ("shapes",),
-    # a row of which nothing is finite has no largest score
-    "Normalizer": ("data:X",),
 }
 
 # "all inputs and outputs must have the same shape": until version 6

@@ -62,7 +62,12 @@ def _system(m: Array) -> Array:
 
 
 def coupled(r: Array, classes: int) -> Array:
-    """The probabilities [rows, classes] that fit those of all pairs best, exactly."""
+    """The probabilities [rows, classes] that fit those of all pairs best, exactly; NaN where one of a pair is."""
+    lost = np.isnan(r).any(-1)
+    if lost.any():
+        out = coupled(np.where(lost[:, None], 0.5, r), classes)
+        out[lost] = np.nan
+        return out
     right = np.zeros((len(r), classes + 1, 1))
     right[:, classes] = 1
     return np.linalg.solve(_system(_matrix(r, classes)), right)[:, :classes, 0]

@@ -16,7 +16,7 @@ def post(z: Array, how: str) -> Array:
     """What is done to the scores of a row: NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO (zeros stay zero), PROBIT."""
     with np.errstate(all="ignore"):
         if how in ("SOFTMAX", "SOFTMAX_ZERO"):
-            e = np.exp(z - z.max(-1, keepdims=True))
+            e = np.exp(z - z.max(-1, initial=-np.inf, keepdims=True))
             if how == "SOFTMAX_ZERO":
                 e = np.where(z == 0, 0.0, e)
             return e / e.sum(-1, keepdims=True)

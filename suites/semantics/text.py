@@ -83,7 +83,7 @@ def ngrams(
     mode: str,
     weights: Sequence[float] | None,
 ) -> np.ndarray:
-    """Counts of the pool's n-grams in x [c] or [n, c], as f64 [max(indexes) + 1] a row.
+    """Counts of each of the pool's n-grams in x [c] or [n, c], as f64 [rows, n-grams].
 
     counts[k]: where the (k+1)-grams start in the pool.  skips: elements of an n-gram stand 1 .. skips + 1 apart
     (1-grams count once).  mode: TF counts, IDF 0 or the weight, TFIDF count times weight.
@@ -114,7 +114,7 @@ def ngrams(
                 where[tuple(pool[i : i + n])] = number
             number += 1
     rows = x.reshape(1, -1) if x.ndim == 1 else x
-    out = np.zeros((rows.shape[0], max(indexes) + 1))
+    out = np.zeros((rows.shape[0], number))
     w = [1.0] * number if weights is None else list(weights)
     for r, row in enumerate(rows.tolist()):
         found = [0] * number
@@ -128,5 +128,5 @@ def ngrams(
                         found[k] += 1
         for k, c in enumerate(found):
             if c:
-                out[r, indexes[k]] = c if mode == "TF" else w[k] if mode == "IDF" else c * w[k]
-    return out[0] if x.ndim == 1 else out
+                out[r, k] = c if mode == "TF" else w[k] if mode == "IDF" else c * w[k]
+    return out

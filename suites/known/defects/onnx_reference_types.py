@@ -70,29 +70,34 @@ def _normalised_in_the_type(g: Given) -> tuple[list[np.ndarray], list[np.ndarray
 
 
 def scores_in_the_type(g: Given) -> Outputs:
-    """The result has the type of the input, or f64.  The coefficients of a linear model are brought into it too."""
+    """The result has the type of the input, or f64.  The coefficients of a linear model are brought into it too; of a
+    vector its result is one."""
     e, kinds = g.expected[0], (g["X"].dtype, np.dtype(np.float64))
+    shape = e.value.shape[1:] if g["X"].ndim == 1 else e.value.shape
     if g.inst.op == "LinearRegressor" and g.attr("intercepts") is None and g["X"].dtype.kind == "f":
-        return [_as(e, np.full(e.value.shape, np.nan), kinds, 0)]  # absent ones are no numbers
+        return [_as(e, np.full(shape, np.nan), kinds, 0)]  # absent ones are no numbers
     if g.inst.op == "LinearRegressor" and g["X"].dtype.kind == "i":
         whole = {k: np.trunc(g.attr(k)).tolist() for k in ("coefficients", "intercepts") if g.attr(k) is not None}
         told = g.reevaluate(whole)
         if told is None:
             return None
-        return [_as(e, told[0].real, kinds, 0)]
+        return [_as(e, told[0].real.reshape(shape), kinds, 0)]
     if g["X"].dtype.kind == "i" and g.inst.op != "Normalizer":  # every addition of a leaf is cut to an integer
         return [_as(e, e.real, kinds, 1e-6 * np.abs(e.real) + len(set(g.attr("nodes_treeids"))) + 1)]
-    return [_as(e, e.real, kinds, 1e-6 * (1 + np.abs(e.real)))]
+    y = e.real.reshape(shape)
+    return [_as(e, y, kinds, 1e-6 * (1 + np.abs(y)))]
 
 
 def norms_in_the_type(g: Given) -> Outputs:
-    """Normalizer: the same, over the sum of the magnitudes, or the largest of them."""
+    """Normalizer: the same, over the sum of the magnitudes, or the largest of them, or 1e-30.  The lowest integer has
+    itself for its magnitude."""
     x = g["X"].astype(np.float64)
-    size = np.abs(x)
+    size = np.abs(g["X"]).astype(np.float64)
     how = g.attr("norm", "MAX")
     whole = {"L1": size.sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}.get(how)
     whole = size.max(-1, keepdims=True) if whole is None else whole
-    y = x / np.where(whole == 0, 1, whole)
+    with np.errstate(all="ignore"):
+        y = x / np.maximum(whole, 1e-30)
     return [_as(g.expected[0], y, (g["X"].dtype, np.dtype(np.float64)), 1e-6 * np.abs(y))]
 
 

@@ -669,7 +669,7 @@ def over_magnitudes(g: Given) -> Outputs:
     x, how = g["X"].astype(np.float64), g.attr("norm")
     size = {"L1": np.abs(x).sum(-1, keepdims=True), "L2": np.sqrt((x * x).sum(-1, keepdims=True))}[how]
     y = np.where(size == 0, x, x / np.where(size == 0, 1.0, size))
-    return [Near(y, 1e-6 * np.abs(y))]
+    return [Near(y, 1e-6 * np.abs(y) + 2.0**-149)]
 
 
 def ort_bias_of_columns(g: Given) -> list[Any] | None:

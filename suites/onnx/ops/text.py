@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Draw, Evaluation, Sampling, T, exact, rounded
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, T, exact, rounded, underspecified
 from suites.onnx import op
 from suites.semantics import text as s
 
@@ -21,7 +21,7 @@ def words(d: Draw, shape: tuple[int, ...], pool: tuple[str, ...] = _WORDS) -> T:
 
 
 def _draw_concat(d: Draw) -> dict:
-    full = d.shape(0, 3)
+    full = d.shape(0, 4)
     return {"X": words(d, d.broadcast_from(full)), "Y": words(d, full)}
 
 
@@ -33,7 +33,7 @@ op(
 
 
 def _draw_split(d: Draw) -> dict:
-    out: dict[str, Any] = {"X": words(d, d.shape(0, 3, lo=1), _LINES)}
+    out: dict[str, Any] = {"X": words(d, d.shape(0, 4, lo=1), _LINES)}
     if d.int(0, 2):
         out["delimiter"] = d.pick((",", "", " ", ",,"))
     if d.chance(3):
@@ -63,7 +63,7 @@ def _normalize(c: Call) -> np.ndarray:
 def _draw_normalize(d: Draw) -> dict:
     n = d.int(1, 6)
     out: dict[str, Any] = {
-        "X": words(d, (n,) if d.bool() else (1, n), ("a", "the", "The", "monday", "Tuesday", "x y", "12"))
+        "X": words(d, (n,) if d.bool() else (1, n), ("a", "the", "The", "monday", "Tuesday", "x y", "12", ""))
     }
     if d.bool():
         out["stopwords"] = d.subset(("the", "monday", "12"), 1)
@@ -102,14 +102,16 @@ op(
 )
 
 
-def _ngrams(c: Call) -> np.ndarray:
-    """Raises RuleError "one-of-pools", "rank-1-or-2", and what the meaning raises."""
+def _grams(c: Call) -> tuple[np.ndarray, np.ndarray]:
+    """(what each n-gram of the pool counts, [rows, n-grams]; its coordinate).
+
+    Raises RuleError "one-of-pools", "rank-1-or-2", and what the meaning raises."""
     a = c.attr
     if bool(a("pool_strings")) == bool(a("pool_int64s")):
         raise RuleError("one-of-pools", "either pool_strings or pool_int64s is given")
     if c.inputs["X"].ndim not in (1, 2):
         raise RuleError("rank-1-or-2", f"X has rank {c.inputs['X'].ndim}")
-    return s.ngrams(
+    found = s.ngrams(
         c.inputs["X"],
         a("pool_strings") or a("pool_int64s"),
         a("ngram_counts"),
@@ -120,10 +122,37 @@ def _ngrams(c: Call) -> np.ndarray:
         mode=a("mode"),
         weights=a("weights"),
     )
+    return found, np.array(a("ngram_indexes"), np.int64)
+
+
+def _ngrams(c: Call) -> np.ndarray:
+    """N-grams of one coordinate are counted together."""
+    found, at = _grams(c)
+    out = np.zeros((len(found), int(at.max()) + 1))
+    for k, i in enumerate(at.tolist() if len(found) else ()):
+        out[:, i] += found[:, k]
+    return out[0] if c.inputs["X"].ndim == 1 else out
+
+
+def _shared(c: Call) -> str | None:
+    """A coordinate that several n-grams have holds the count of one of them, or of all."""
+    found, at = _grams(c)
+    if len(set(at.tolist())) == len(at) or not len(found):
+        return None
+    many = np.zeros(int(at.max()) + 1, np.int64)
+    readings = [np.zeros((len(found), len(many))) for _ in at]
+    for k, i in enumerate(at.tolist()):
+        for r in readings[many[i] :]:
+            r[:, i] = found[:, k]
+        many[i] += 1
+    vector = c.inputs["X"].ndim == 1
+    told = [(r[0] if vector else r).astype(np.float32) for r in readings[: many.max()]]
+    return underspecified("TfIdfVectorizer: n-grams that share a coordinate", many > 1, *told)
 
 
 def _draw_ngrams(d: Draw) -> dict:
-    """Up to three tokens long; the coordinates may leave some out."""
+    """Up to three tokens long; the coordinates may leave some out; now and then all n-grams share one, there is one
+    alone, or the coordinates are far beyond any of no row."""
     text = d.types["T"].kind == "s"
     tokens: list[Any] = ["a", "b", "c", "d"] if text else [1, 2, 3, 4]
     if d.chance(4):
@@ -133,7 +162,7 @@ def _draw_ngrams(d: Draw) -> dict:
             else (0, -1, 2**31 - 1, -(2**31))
         )
         tokens = d.shuffle(["", "é", "a b", "d"] if text else ends)[:4]
-    longest = d.int(2, 3)
+    longest = 1 if d.chance(12) else d.int(2, 3)
     kept: list[Any] = tokens[: d.int(0, 3)]
     if d.chance(8):  # a long pool of 1-grams
         kept = [*tokens, *([f"w{k}" for k in range(16)] if text else range(20, 36))]
@@ -143,8 +172,10 @@ def _draw_ngrams(d: Draw) -> dict:
         grams = {(tokens[k], *(d.pick(tokens) for _ in range(n - 1))) for k in range(d.int(1, 3))}
         count += len(grams)
         kept += [x for gram in sorted(grams) for x in gram]
-    n = d.int(1, 9)
-    shape = (n,) if d.bool() else (d.int(1, 3), n)
+    if not kept or (longest == 1 and d.bool()):
+        kept, count, starts = tokens[:1], 1, [0]
+    n, far = d.int(1, 9), d.chance(24) and not d.breaking
+    shape = (0, n) if far else (n,) if d.bool() else (d.int(1, 3), n)
     low = d.int(1, longest)
     out: dict[str, Any] = {
         "X": T(shape, values=[d.pick(tokens) for _ in range(int(np.prod(shape)))]),
@@ -156,8 +187,14 @@ def _draw_ngrams(d: Draw) -> dict:
         "max_skip_count": d.int(0, 3),
         "pool_strings" if text else "pool_int64s": kept,
     }
-    if d.chance(16):  # longer than any of the pool
-        out["max_gram_length"] = 2**31 - 1
+    if d.chance(12):  # longer than any of the pool
+        out |= {"max_gram_length": 2**31 - 1, "min_gram_length": d.pick((low, low, 2**31 - 1))}
+    if (far and d.bool()) or d.chance(512):  # a runtime may count them one by one, row by row
+        out["max_skip_count"] = 2**31 - 1
+    if far:
+        out["ngram_indexes"] = [2**31 - 1, *out["ngram_indexes"][1:]]
+    elif count > 1 and d.chance(12) and not d.breaking:
+        out["ngram_indexes"] = [d.int(0, 2)] * count
     if d.bool():
         out["weights"] = [d.int(1, 16) / 4 for _ in range(count)]
     return out
@@ -183,6 +220,7 @@ op(
     Evaluation(_ngrams, rounded(1), "ONNX TfIdfVectorizer-9"),
     Sampling(_draw_ngrams),
     Checks(
+        ambiguous=_shared,
         breaks={
             "weight-per-gram": _with(weights=[0.5] * 19),
             "counts-ascend": _with(ngram_counts=[0, 99]),
@@ -190,6 +228,6 @@ op(
             "skips-nonnegative": _with(max_skip_count=-1),
             "indexes-nonnegative": _negative_index,
             "rank-1-or-2": _deep,
-        }
+        },
     ),
 )

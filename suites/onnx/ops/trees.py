@@ -12,7 +12,8 @@ from harness.core.errors import RuleError
 from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, one_of, quarters, require, rows
-from suites.onnx.ops.ml.models import POSTS, classes, classified, pick_labels
+from suites.onnx.ops.ml.models import classes
+from suites.onnx.ops.ml.scores import POSTS, classified, pick_labels
 from suites.semantics import tabular as s
 from suites.semantics.tabular import Branch, Leaf
 
@@ -299,9 +300,10 @@ def _draw_odd(kind: str, d: Draw) -> dict:
     features = d.int(0, 2) if what in ("none", "leaf", "0") else _FAR if what == "far" and d.bool() else d.int(1, 3)
     label = targets - 1
     votes = [] if what in ("none", "0") else [(label, d.int(-16, 16) / 4)]
+    other: list[tuple[int, float]] = [(label, d.int(-16, 16) / 4)] if what == "alone" and d.bool() else []
     trees: list[Tree] = [] if what == "none" else [Leaf(votes)]
     if (what == "far" and features) or what == "alone":
-        trees = [Branch(d.pick(_MODES[:6]), features - 1, 0.5, d.bool(), Leaf(votes), Leaf([]))]
+        trees = [Branch(d.pick(_MODES[:6]), features - 1, 0.5, d.bool(), Leaf(votes), Leaf(other))]
     nodes, given = _flat(trees)
     fields = ("treeids", "nodeids", "modes", "featureids", "values", "missing_value_tracks_true")
     out: dict[str, Any] = {"X": _draw_x(d, dtype, features, what == "far")}
@@ -330,21 +332,22 @@ def _draw_new(d: Draw) -> dict:
 
 
 def _draw_odd_new(d: Draw) -> dict:
-    """A tree that is a leaf, as the text spells it; a root that two trees share, roots and leaves in any
+    """Trees that are a leaf, as the text spells it; a root that two trees share, roots and leaves in any
     order; features and targets of no row."""
     dtype, how = d.types["T"], d.pick(("leaf", "order", "order", "far"))
     if how == "order":
         return _reordered(d, _draw_usual_new(d))
     features, targets = (_FAR + 1, _FAR + 1) if how == "far" else (d.int(1, 3), d.int(1, 3))
+    n = d.pick((1, 1, 2, 24))  # nodes, all of which have the same leaf
     return {
         "X": _draw_x(d, dtype, features, how == "far"),
-        "tree_roots": [0] * d.int(1, 3),
-        "nodes_modes": np.zeros(1, U8.np),
-        "nodes_featureids": [features - 1],
-        "nodes_splits": np.full(1, 0.5, dtype.np),
-        "nodes_missing_value_tracks_true": [0],
-        **{f"nodes_{name}leafs": [1] for name in ("true", "false")},
-        **{f"nodes_{name}nodeids": [0] for name in ("true", "false")},
+        "tree_roots": [d.pick((0, n - 1)) for _ in range(d.int(1, 3))],
+        "nodes_modes": np.zeros(n, U8.np),
+        "nodes_featureids": [features - 1] * n,
+        "nodes_splits": np.full(n, 0.5, dtype.np),
+        "nodes_missing_value_tracks_true": [0] * n,
+        **{f"nodes_{name}leafs": [1] * n for name in ("true", "false")},
+        **{f"nodes_{name}nodeids": [0] * n for name in ("true", "false")},
         "leaf_targetids": [targets - 1],
         "leaf_weights": np.full(1, d.int(-16, 16) / 4, dtype.np),
         "n_targets": targets,
@@ -493,7 +496,7 @@ def _rows(c: Call) -> Array:
 
 def _classify(c: Call) -> tuple[Array, Array]:
     ints = "classlabels_int64s"
-    one_of(c, "one-of-labels", "classlabels_strings", ints)
+    require(c.attr(one_of(c, "one-of-labels", "classlabels_strings", ints)), "one-of-labels", "no label")
     count = len(c.attr("classlabels_strings") or c.attr(ints))
     z = s.forest(_old(c, "class", count), _rows(c), count, "SUM", _based(c, count))
     return pick_labels(c, z, ints), s.post(z, c.attr("post_transform"))

@@ -159,5 +159,9 @@ def array_feature(x: Any[Array, "*d n"], indices: Int[Array, "*e"]) -> Array:
 
 @array_feature.draw
 def _draw_feature(d: Draw) -> dict:
+    """Indices in a row, or of any other shape; now and then none."""
     shape = d.shape(1, 3, lo=1)
-    return {"x": T(shape), "indices": T((d.int(1, 5),), index_recipe(shape[-1], False))}
+    at: tuple[int, ...] = (d.int(1, 5),)
+    if d.chance(12):
+        at = tuple(d.int(0 if d.empty or d.bool() else 1, 2) for _ in range(d.int(1, 4)))
+    return {"x": T(shape), "indices": T(at, index_recipe(shape[-1], False))}

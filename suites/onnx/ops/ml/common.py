@@ -33,8 +33,9 @@ def require(ok: Any, rule: str, detail: str) -> None:
 
 
 def one_of(c: Call, rule: str, *names: str) -> str:
-    """The only one of some attributes that is given; an empty list is none."""
-    given = [n for n in names if n in c.attrs and (not isinstance(c.attrs[n], (list, tuple)) or c.attrs[n])]
+    """The only one of some attributes that is given; an empty list beside others is none."""
+    written = [n for n in names if n in c.attrs]
+    given = [n for n in written if not isinstance(c.attrs[n], (list, tuple)) or c.attrs[n]] or written
     require(len(given) == 1, rule, f"{', '.join(given) or 'none'} given of {', '.join(names)}")
     return given[0]
 

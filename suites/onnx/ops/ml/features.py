@@ -6,10 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import of
-from harness.declare import Call, Checks, Context, Draw, Evaluation, Sampling, Spelling, T, bounded, exact
+from harness.core.dtypes import F32, of, smallest_normal
+from harness.declare import (
+    Call,
+    Checks,
+    Context,
+    Draw,
+    Evaluation,
+    Sampling,
+    Spelling,
+    T,
+    bounded,
+    exact,
+    gathered,
+    underspecified,
+)
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, Array, changed, one_of, quarters, require, rows, shaped, single
+from suites.onnx.ops.ml.scores import far, leaves, sizes
 from suites.semantics import indexing
 
 MANY = 17  # more than a drawn X has features
@@ -92,20 +106,61 @@ def _normalize(c: Call) -> Array:
     """Raises RuleError "rank-1-or-2"."""
     x = c.inputs["X"].astype(np.float64)
     require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
-    how = c.attr("norm")
-    top = x.max(-1, keepdims=True) if how == "MAX" else (x if how == "L1" else x * x).sum(-1, keepdims=True)
+    return _over(x, _divisor(x, c.attr("norm")), c.attr("norm"))
+
+
+def _divisor(x: Array, how: str) -> Array:
     with np.errstate(all="ignore"):
-        y = x / top if how != "L2" else np.sqrt(x * x / top)
-    return np.where(top == 0, x, y)
+        if how == "MAX":
+            return np.asarray(x.max(-1, initial=-np.inf, keepdims=True))
+        return np.asarray((x if how == "L1" else x * x).sum(-1, keepdims=True))
+
+
+def _over(x: Array, divisor: Array, how: str) -> Array:
+    with np.errstate(all="ignore"):
+        y = x / divisor if how != "L2" else np.sqrt(x * x / divisor)
+    return np.where(divisor == 0, x, y)
 
 
 def _normal_bound(ctx: Context) -> Array:
-    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, + ulp"""
-    x = np.abs(np.asarray(ctx.call.inputs["X"], np.float64))
+    """16 u |y|, for L1 as often as the elements of a row together are larger than their sum, and what squares, or
+    elements of f64, may lose by underflow, + ulp"""
+    x, how = np.asarray(ctx.call.inputs["X"], np.float64), ctx.call.attr("norm")
     with np.errstate(all="ignore"):
-        loss = x.sum(-1, keepdims=True) / np.abs(np.asarray(ctx.call.inputs["X"], np.float64).sum(-1, keepdims=True))
-    grown = np.where(np.isfinite(loss), loss, 1.0) if ctx.call.attr("norm") == "L1" else 1.0
-    return 16 * ctx.acc_u * np.abs(ctx.wide) * grown + ctx.ulp
+        loss = np.abs(x).sum(-1, keepdims=True) / np.abs(x.sum(-1, keepdims=True))
+        if how == "L2":
+            lost = np.sqrt(_TINY / np.minimum((x * x).sum(-1, keepdims=True), 1.0))
+        else:  # an element of f64 may be a subnormal of f32
+            lost = 2.0**-149 / np.abs(_divisor(x, how)) if ctx.call.inputs["X"].dtype == np.float64 else 0.0
+        grown = np.where(np.isfinite(loss), loss, 1.0) if how == "L1" else 1.0
+        return np.asarray(16 * ctx.acc_u * np.abs(ctx.wide) * grown + np.where(np.isfinite(lost), lost, 0.0) + ctx.ulp)
+
+
+_TINY = smallest_normal(F32)
+
+
+def _normal_open(c: Call) -> str | None:
+    """Rows whose greatest element is asked for beside a NaN; and divisors that f32, the type of the result, does not
+    hold, or of which it may lose all digits: in which type they are computed, and in which order, is not stated."""
+    x, how = c.inputs["X"].astype(np.float64), c.attr("norm")
+    size, single_ = sizes(x), c.inputs["X"].dtype != np.float64
+    with np.errstate(all="ignore"):
+        terms = size * size if how == "L2" else size
+        whole, divisor = terms.sum(-1, keepdims=True), sizes(_divisor(np.where(np.isfinite(x), x, 0.0), how))
+        lost = far(size) | (leaves(whole) if how != "MAX" else False)
+        least = _TINY * 2**24 if how == "L2" else 0.0 if single_ else _TINY
+        lost = lost | ((divisor < least) & ((size.any(-1, keepdims=True)) if how == "L2" else divisor > 0))
+        if how == "L1":
+            exact_ = (size * 4 % 1 == 0).all(-1, keepdims=True) & (whole * 4 < 2**24)
+            cancels = whole * (x.shape[-1] + 4) * 2.0**-22 > divisor
+            lost = lost | (~exact_ & cancels & np.isfinite(x).all(-1, keepdims=True))
+    beside = np.isnan(x).any(-1, keepdims=True) & ~np.isnan(x) & (how == "MAX")
+    rest = _over(x, np.fmax.reduce(x, -1, keepdims=True, initial=-np.inf), how)
+    near = 2.0**-20 * np.abs(rest) + 2.0**-149
+    return gathered(
+        underspecified("Normalizer: the greatest of elements of which one is NaN", beside, rest, within=near),
+        underspecified("Normalizer: a divisor that leaves f32, or cancels, on its way", np.broadcast_to(lost, x.shape)),
+    )
 
 
 def _draw_normalize(d: Draw) -> dict:
@@ -131,7 +186,7 @@ op(
     ),
     Spelling(out_dtype=single),
     Sampling(_draw_normalize),
-    Checks(breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}}),
+    Checks(ambiguous=_normal_open, breaks={"rank-1-or-2": lambda d: {"X": T((2, 1, 2), values=[1, 2, 3, 4])}}),
     domain=ML,
 )
 
@@ -144,17 +199,19 @@ def _impute(c: Call) -> Array:
         old, new = c.attr("replaced_value_float"), c.attr("imputed_value_floats")
     else:
         old, new = c.attr("replaced_value_int64"), c.attr("imputed_value_int64s")
-    require(new, "one-of-imputed", f"the values are not of the type of X, {of(x)}")
+    require(new is not None, "one-of-imputed", f"the values are not of the type of X, {of(x)}")
     _per_feature(x, len(new))
+    if not x.size:
+        return x
     hit = np.isnan(x) if old != old else x == old
     return np.where(hit, np.array(new, x.dtype), x)
 
 
 def _draw_impute(d: Draw) -> dict:
     """ "the shape [*,F]": of any rank; "such as -1, 0, NaN, or some extreme value"."""
-    f, dtype = d.int(1, 4), d.types["T"]
-    shape = (*d.shape(0, 3, lo=1), f)
-    k, n = d.pick((1, f)), int(np.prod(shape))
+    f, dtype = 0 if d.chance(24) else d.int(1, 4), d.types["T"]
+    shape = () if d.chance(24) else (*d.shape(0, 3, lo=1), f)
+    k, n = d.pick((1, f)) if shape else 1, int(np.prod(shape))
     if dtype.kind != "f":
         ends = [(1 << 63) - 1, -1 << 63, (1 << 53) + 1] if dtype.bits == 64 else [(1 << 31) - 1, -1 << 31]
         pool = [-1, 0, 3, 7, *(ends if d.chance(3) else ())]

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import BY_NAME, F32, I64, STR, DType, int_range, of
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact, underspecified
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, changed, one_of, require, single
 from suites.onnx.ops.text import words
@@ -77,7 +77,7 @@ def label_type(c: Call, i: int) -> DType:
 def _integers(d: Draw, dtype: DType) -> list[Any]:
     """Distinct integers; now and then the ends of the type and of an i32."""
     if not d.chance(4):
-        return [1, 2, 5, -3, 40]
+        return [1, 2, 5, -1, -3, 40]
     lo, hi = int_range(dtype)
     return list(dict.fromkeys((0, hi, lo, min(hi, 2**31 - 1), max(lo, -(2**31)), 1)))
 
@@ -125,16 +125,21 @@ def _draw_label(d: Draw) -> dict:
         if d.bool():
             out |= {"default_int64": d.pick((7, *_ENDS))} if dtype.kind == "s" else {"default_string": "none"}
         return out
-    n = d.int(1, 5)
+    n = 0 if v == 2 and d.chance(24) and not d.breaking else d.int(1, 5)  # later ones say that a list is there
     keys = some(d, dtype, n)
     pool = keys + some(d, dtype, 5)
-    if v == 2 and dtype.kind == "f" and d.chance(4):  # version 4 names no bits, and zeros of either sign are equal
+    if (
+        v == 2 and dtype.kind == "f" and keys and d.chance(4)
+    ):  # version 4 names no bits, and zeros of either sign are equal
         keys[0] = d.pick((0.0, -0.0))
         pool = [*keys, 0.0, -0.0]
     out = {"X": T(shape, values=[d.pick(pool) for _ in range(int(np.prod(shape)))])}
     to = d.pick([BY_NAME[t] for t in d.version.schema.types["T2"]])
     values = [d.pick(some(d, to, 5)) for _ in keys]
-    if v >= 4 and d.chance(3):
+    if keys and d.chance(16):  # one key and its value over and over, in version 2 too
+        n = d.int(2, 3)
+        keys, values = keys[:1] * n, values[:1] * n
+    if v >= 4 and keys and d.chance(3):
         keys, values = [*keys, keys[0]], [*values, some(d, to, 5)[0]]
     tensors = dtype.name not in _SUFFIX or to.name not in _SUFFIX or (v >= 4 and d.bool())
     if tensors:
@@ -179,9 +184,15 @@ def _map_category(c: Call) -> Array:
 
 
 def _draw_category(d: Draw) -> dict:
+    """Now and then a map of nothing, or one in which all keys have the same value."""
     n, shape, text = d.int(1, 4), d.shape(0, 4), d.types["T1"].kind == "s"
     some_ = (3, -1, 0, 12) if d.int(0, 3) else (1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
     out: dict[str, Any] = {"cats_strings": d.shuffle(WORDS)[:n], "cats_int64s": d.shuffle(some_)[:n]}
+    if d.chance(16) and not d.breaking:
+        out = {"cats_strings": [], "cats_int64s": []}
+    elif d.chance(16):
+        to = "cats_int64s" if text else "cats_strings"
+        out[to] = out[to][:1] * len(out[to])
     out["X"] = (
         words(d, shape, WORDS) if text else T(shape, values=[d.pick((*some_, 5)) for _ in range(int(np.prod(shape)))])
     )
@@ -202,15 +213,39 @@ op(
 
 
 def _one_hot(c: Call) -> Array:
-    """Raises RuleError "one-of-cats", and "category-known" where an unknown category is not allowed."""
+    """ "a single one is placed at the index of the category": the first of that name.
+
+    Raises RuleError "one-of-cats", and "category-known" where an unknown category is not allowed."""
+    flat, cats = _flat(c)
+    if not c.attr("zeros") and any(v not in cats for v in flat):
+        raise RuleError("category-known", "an element is in no category")
+    return _ones(c, flat, [cats.index(k) for k in cats])
+
+
+def _flat(c: Call) -> tuple[list[Any], list[Any]]:
+    """Elements and categories."""
     x = c.inputs["X"]
     one_of(c, "one-of-cats", "cats_int64s", "cats_strings")
     cats = c.attr("cats_strings") if of(x).kind == "s" else c.attr("cats_int64s")
-    require(cats, "one-of-cats", f"the categories are not of the type of X, {of(x)}")
-    flat = [v if isinstance(v, str) else int(v) for v in x.ravel().tolist()]
-    if not c.attr("zeros") and any(v not in cats for v in flat):
-        raise RuleError("category-known", "an element is in no category")
-    return np.array([[v == k for k in cats] for v in flat], np.float32).reshape(*x.shape, len(cats))
+    require(cats is not None, "one-of-cats", f"the categories are not of the type of X, {of(x)}")
+    return [v if isinstance(v, str) else int(v) for v in x.ravel().tolist()], list(cats)
+
+
+def _ones(c: Call, flat: list[Any], at: list[int]) -> Array:
+    """at: where the one of each category goes."""
+    _, cats = _flat(c)
+    where, shape = dict(zip(cats, at)), (*c.inputs["X"].shape, len(cats))
+    return np.array([[where.get(v) == k for k in range(len(cats))] for v in flat], np.float32).reshape(shape)
+
+
+def _twice(c: Call) -> str | None:
+    """The index of a category that is listed twice."""
+    flat, cats = _flat(c)
+    first, last = ([f(k) for k in cats] for f in (cats.index, lambda k: len(cats) - 1 - cats[::-1].index(k)))
+    if first == last:
+        return None
+    ours, other = _ones(c, flat, first), _ones(c, flat, last)
+    return underspecified("OneHotEncoder: a category that is listed twice has two indices", ours != other, other)
 
 
 def _draw_hot(d: Draw) -> dict:
@@ -219,6 +254,8 @@ def _draw_hot(d: Draw) -> dict:
     far = (1, -(2**31), *((2**31 - 1,) if dtype.bits == 64 or dtype.kind != "f" else (1 << 30,)))
     some_ = (3, -1, 0, 12) if d.int(0, 3) else far
     cats: list[Any] = d.shuffle(WORDS if dtype.kind == "s" else some_)[: d.int(1, 4)]
+    if d.chance(16) and not d.breaking:  # none, or one over and over
+        cats, all_known = ([], False) if d.bool() else (cats[:1] * d.int(2, 3), all_known)
     pool = cats if all_known else [*cats, "other" if dtype.kind == "s" else 5]
     values = [d.pick(pool) for _ in range(n)]
     part = 0.25 * d.int(0, 3) if d.bool() else 0.0  # "the data will be cast to integers": toward zero
@@ -241,10 +278,11 @@ op(
     Spelling(out_dtype=single),
     Sampling(_draw_hot),
     Checks(
+        ambiguous=_twice,
         breaks={
             "one-of-cats": lambda d: {"cats_strings": ["a"], "cats_int64s": [1], **_draw_hot(d)},
             "category-known": _unknown,
-        }
+        },
     ),
     domain=ML,
 )

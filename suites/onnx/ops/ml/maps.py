@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.dtypes import F32, F64, I64, STR, DType
 from harness.core.errors import RuleError
-from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
+from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact, underspecified
 from suites.onnx import op
 from suites.onnx.ops.ml.common import ML, WORDS, Array, arranged, one_of, quarters, require, single
 from suites.onnx.ops.ml.labels import some
@@ -66,6 +66,10 @@ def _plain(v: Any) -> Any:
 
 
 def _value_type(c: Call, i: int = 0) -> DType:
+    """Of the values of the map, which its type tells where it has none."""
+    if not c.inputs["X"]:
+        said = (c.args or {}).get("X")
+        return F32 if said is None else said.dtype
     v = next(iter(c.inputs["X"].values()))
     if isinstance(v, (np.ndarray, np.generic)) and v.dtype == np.float64:
         return F64
@@ -77,7 +81,20 @@ def _vectorize(c: Call) -> Array:
     m, dtype = c.inputs["X"], _value_type(c)
     keys = c.attr(one_of(c, "one-of-vocabularies", "string_vocabulary", "int64_vocabulary"))
     require({_plain(k) for k in m} <= set(keys), "key-known", f"keys {list(m)}, vocabulary {keys}")
-    return arranged([_plain(m.get(k, "" if dtype is STR else 0)) for k in keys], (len(keys),), dtype)
+    return arranged([_plain(m.get(k, _nothing(dtype))) for k in keys], (len(keys),), dtype)
+
+
+def _nothing(dtype: DType) -> Any:
+    return "" if dtype is STR else 0
+
+
+def _twice(c: Call) -> str | None:
+    """A key of the vocabulary that is there twice: its value stands at both places, or at one of them."""
+    m, dtype = c.inputs["X"], _value_type(c)
+    keys = c.attr(one_of(c, "one-of-vocabularies", "string_vocabulary", "int64_vocabulary"))
+    more = np.array([keys.count(k) > 1 and k in {_plain(x) for x in m} for k in keys], bool)
+    why = "DictVectorizer: a key that is in the vocabulary twice has two indices"
+    return underspecified(why, more, arranged([_nothing(dtype)] * len(keys), (len(keys),), dtype))
 
 
 def _draw_vectorize(d: Draw) -> dict:
@@ -87,6 +104,10 @@ def _draw_vectorize(d: Draw) -> dict:
     )
     keys = keys[: d.int(1, 4)] if d.chance(3) else keys
     used = keys[: d.int(1, len(keys))]
+    if d.chance(16) and not d.breaking:  # one key over and over, or none
+        keys, used = ([keys[0]] * d.int(2, 3), keys[:1]) if d.bool() else ([], [])
+    elif d.chance(24):
+        used = []
     values = some(d, vt, 5) if vt not in (F32, F64) else quarters(d, 5)
     return {
         "X": _map(kt, used, vt, values[: len(used)]),
@@ -99,6 +120,7 @@ op(
     Evaluation(_vectorize, exact(), "ONNX ai.onnx.ml DictVectorizer-1"),
     Spelling(out_dtype=_value_type),
     Sampling(_draw_vectorize),
+    Checks(ambiguous=_twice),
     domain=ML,
 )
 
@@ -106,9 +128,7 @@ op(
 def _zip_map(c: Call) -> list[Any]:
     """One map a row; a vector is one row.  Raises RuleError "one-of-keys", "rank-1-or-2", "column-per-key"."""
     x = c.inputs["X"]
-    keys = c.attr("classlabels_strings") or c.attr("classlabels_int64s") or []
-    if bool(c.attr("classlabels_strings")) == bool(c.attr("classlabels_int64s")):
-        raise RuleError("one-of-keys", "one of the classlabels attributes gives the keys")
+    keys = c.attr(one_of(c, "one-of-keys", "classlabels_strings", "classlabels_int64s"))
     require(x.ndim in (1, 2), "rank-1-or-2", f"X has rank {x.ndim}")
     rows_ = x.reshape(1, -1) if x.ndim == 1 else x
     if rows_.shape[-1] != len(keys):
@@ -117,8 +137,12 @@ def _zip_map(c: Call) -> list[Any]:
 
 
 def _draw_zip_map(d: Draw) -> dict[str, Any]:
-    n = d.int(1, 4)
+    """Now and then no column and no key, or one key of columns that are alike."""
+    n = 0 if d.chance(16) else d.int(1, 4)
     shape = (n,) if d.chance(4) else (d.int(0, 3), n)
+    if n > 1 and d.chance(12):
+        row = quarters(d, shape[0] if len(shape) > 1 else 1)
+        return {"X": T(shape, values=[v for v in row for _ in range(n)]), "classlabels_int64s": [d.int(-3, 3)] * n}
     if d.bool():
         return {"X": T(shape), "classlabels_strings": d.shuffle(WORDS)[:n]}
     return {

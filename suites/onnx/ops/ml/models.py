@@ -1,4 +1,4 @@
-"""Linear models and support vectors."""
+"""Linear models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, I64, STR, DType
+from harness.core.dtypes import DType
 from harness.declare import (
     Call,
     Checks,
@@ -16,51 +16,89 @@ from harness.declare import (
     Sampling,
     Spelling,
     T,
+    Underspecified,
     bounded,
     exact,
     gathered,
+    other_shape,
     underspecified,
 )
-from harness.tolerance import gamma
 from suites.onnx import op
-from suites.onnx.ops.ml.common import ML, Array, objects, one_of, quarters, require, rows, single
+from suites.onnx.ops.ml.common import ML, Array, one_of, quarters, require, rows, single
+from suites.onnx.ops.ml.scores import (
+    NO_GREATEST,
+    classified,
+    far,
+    floats,
+    greatest,
+    leaves,
+    linear_blur,
+    linear_error,
+    linear_size,
+    open_labels,
+    open_scores,
+    pick_labels,
+    posted,
+    rows_of,
+    transformed,
+)
 from suites.semantics import tabular as s
 
-POSTS = ("NONE", "SOFTMAX", "LOGISTIC")
+
+def _weights(c: Call, count: int | None = None) -> tuple[Array, Array, Array]:
+    """Rows, weights [count, features] and intercepts.  count: of targets or classes; None: as the weights show."""
+    x, w = rows_of(c), floats(c, "coefficients")
+    features = x.shape[1]
+    return x, w.reshape(-1 if count is None else count, features), np.array(c.attr("intercepts") or [0.0])
 
 
-def transformed(d: Draw) -> dict:
-    """What becomes of the scores; half of those that stay as they are do not say so."""
-    how = d.pick(POSTS)
-    return {} if how == "NONE" and d.bool() else {"post_transform": how}
-
-
-def _weights(c: Call) -> tuple[Array, Array, Array]:
-    x = c.inputs["X"].astype(np.float64)
-    x = x.reshape(1, -1) if x.ndim == 1 else x
-    w = np.array(c.attr("coefficients")).reshape(-1, x.shape[-1])
-    return x, w, np.array(c.attr("intercepts") or [0.0])
+def _scores(c: Call, count: int | None = None) -> Array:
+    x, w, b = _weights(c, count)
+    with np.errstate(all="ignore"):
+        return x @ w.T + b
 
 
 def _linear_bound(ctx: Context) -> Array:
     """A dot product, and a transform whose slope is at most 1 in each score."""
-    return _score_error(ctx.call, ctx.wide, ctx.acc_u) + ctx.ulp
+    c, u = ctx.call, ctx.acc_u
+    count = _count(c)
+    error = linear_error(*_weights(c, count), u)
+    return posted(_scores(c, count), error, c.attr("post_transform"), u) + 16 * u * np.abs(ctx.wide) + ctx.ulp
 
 
-def _score_error(c: Call, y: Array, u: float) -> Array:
-    x, w, b = _weights(c)
-    scale = np.abs(x) @ np.abs(w).T + np.abs(b)
-    return 2 * gamma(x.shape[1] + 8, u) * scale.max(-1, initial=0.0, keepdims=True) + 16 * u * np.abs(y)
+def _count(c: Call) -> int | None:
+    """Of targets; of classes where features do not tell it."""
+    if "targets" in c.version.schema.attrs:
+        return int(c.attr("targets"))
+    return None if c.inputs["X"].shape[-1] else len(c.attr("classlabels_strings") or c.attr("classlabels_ints"))
+
+
+def _open(c: Call, result: int) -> Underspecified | None:
+    """Of the scores."""
+    x, w, b = _weights(c, _count(c))
+    free = leaves(linear_size(x, w, b)) | far(x)
+    return open_scores(_scores(c, _count(c)), free, c.attr("post_transform"), result)
 
 
 def _regress(c: Call) -> Array:
     """Raises RuleError "coefficients-per-target", "intercept-per-target"."""
-    n, features, count = c.attr("targets"), c.inputs["X"].shape[-1], len(c.attr("coefficients") or ())
+    n, count = c.attr("targets"), len(c.attr("coefficients") or ())
+    features = c.inputs["X"].shape[-1]
     require(count == n * features, "coefficients-per-target", f"{count} for {n} targets, {features} features")
     free = c.attr("intercepts")
     require(not free or len(free) == n, "intercept-per-target", f"{len(free or ())} for {n} targets")
-    x, w, b = _weights(c)
-    return s.post(x @ w.T + b, c.attr("post_transform"))
+    return s.post(_scores(c, n), c.attr("post_transform"))
+
+
+def _regress_open(c: Call) -> str | None:
+    """Of a vector the text does not say whether its scores are a row."""
+    if c.inputs["X"].ndim == 2:
+        return _open(c, 0)
+    why = "LinearRegressor: is the result of a vector a row or a vector?"
+    z, how, u = _scores(c, c.attr("targets")), c.attr("post_transform"), 2.0**-24
+    within = posted(z, linear_error(*_weights(c, c.attr("targets")), u), how, u) + 32 * u
+    vector = s.post(z, how).reshape(-1).astype(np.float32)
+    return gathered(_open(c, 0), other_shape(why, 0, vector, within=within.reshape(-1)))
 
 
 def points(d: Draw, dtype: DType, f: int, lo: int = -12, hi: int = 12, vector: bool = True) -> T:
@@ -74,32 +112,36 @@ def points(d: Draw, dtype: DType, f: int, lo: int = -12, hi: int = 12, vector: b
 
 
 def width(d: Draw) -> int:
-    return int(d.pick((17, 130, 257))) if d.chance(24) else d.int(1, 5)
+    """Features; now and then none."""
+    return int(d.pick((17, 130, 257))) if d.chance(24) else 0 if d.chance(24) else d.int(1, 5)
 
 
 def _draw_linear(d: Draw) -> dict:
-    f, k = width(d), d.int(1, 3)
+    f, k = width(d), 0 if d.chance(24) else d.int(1, 3)
     out: dict[str, Any] = {
-        "X": points(d, d.dtype("X"), f, vector=False),
+        "X": points(d, d.dtype("X"), f, vector=not d.breaking),
         "coefficients": quarters(d, k * f),
         **transformed(d),
     }
-    if k > 1 or d.bool():
+    if k != 1 or d.bool():
         out["targets"] = k
     if d.bool():
         out["intercepts"] = quarters(d, k)
     return out
 
 
+_LINEAR = "2 gamma(F + 8) (|x| |w| + |b|), the largest of a row through a softmax, + 16 u |y| + ulp"
+
 op(
     "LinearRegressor",
     Evaluation(
         _regress,
-        bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp"),
+        bounded(_linear_bound, _LINEAR),
         "ONNX ai.onnx.ml LinearRegressor-1",
     ),
     Spelling(out_dtype=single),
     Sampling(_draw_linear),
+    Checks(ambiguous=_regress_open),
     domain=ML,
 )
 
@@ -112,44 +154,45 @@ def classes(d: Draw, k: int, ints: str) -> dict:
     return {ints: d.shuffle(some)[:k]}
 
 
-def pick_labels(c: Call, z: Array, ints: str) -> Array:
-    """The label of the greatest score of each row."""
-    names = c.attr("classlabels_strings")
-    best = z.argmax(-1).tolist()
-    return (
-        objects([names[i] for i in best], (len(best),))
-        if names
-        else np.array([c.attr(ints)[i] for i in best], np.int64)
-    )
-
-
-def classified(ints: str) -> Any:
-    """Types of the two outputs of a classifier."""
-    return lambda c, i: F32 if i else STR if c.attr("classlabels_strings") else I64
+def alike(d: Draw, k: int, ints: str) -> dict:
+    """The same; now and then one label for all."""
+    return {ints: [d.pick((4, -1, 2**31 - 1))] * k} if d.chance(24) else classes(d, k, ints)
 
 
 def _classify(c: Call) -> tuple[Array, Array]:
     """Raises RuleError "one-of-labels"."""
-    one_of(c, "one-of-labels", "classlabels_ints", "classlabels_strings")
-    x, w, b = _weights(c)
-    z = x @ w.T + b
+    require(c.attr(one_of(c, "one-of-labels", "classlabels_ints", "classlabels_strings")), "one-of-labels", "no label")
+    z = _scores(c, _count(c))
     return pick_labels(c, z, "classlabels_ints"), s.post(z, c.attr("post_transform"))
 
 
-def _multinomial(c: Call) -> str | None:
-    """Which label wins is the same in both ways, and a softmax that post_transform names is the multinomial one."""
-    if not c.attr("multi_class") or c.attr("post_transform") == "SOFTMAX":
-        return None
-    x, w, b = _weights(c)
-    z = x @ w.T + b
-    ours, other = s.post(z, c.attr("post_transform")), s.post(z, "SOFTMAX")
-    why = "LinearClassifier: do the scores of multi_class 1 go through a softmax that post_transform does not name?"
-    return underspecified(why, (None, ours != other), other, within=_score_error(c, other, 2.0**-24) + 2.0**-24)
+def _classify_open(c: Call) -> str | None:
+    """Which label wins is the same in both ways of multi_class, and a softmax that post_transform names is the
+    multinomial one."""
+    x, w, b = _weights(c, _count(c))
+    z, blur = _scores(c, _count(c)), linear_blur(x, w, b)
+    free = leaves(linear_size(x, w, b)) | far(x)
+    unsure = free
+    if c.attr("post_transform") == "SOFTMAX" or c.attr("multi_class"):  # of its probabilities none is a number then
+        unsure = free | (z == np.inf).any(-1, keepdims=True) | (z == -np.inf).all(-1, keepdims=True)
+    parts = [
+        _open(c, 1),
+        open_labels(c, NO_GREATEST, z, greatest(z, blur, unsure), "classlabels_ints"),
+    ]
+    if c.attr("multi_class") and c.attr("post_transform") != "SOFTMAX":
+        ours, other = s.post(z, c.attr("post_transform")), s.post(z, "SOFTMAX")
+        why = "LinearClassifier: do the scores of multi_class 1 go through a softmax that post_transform does not name?"
+        within = posted(z, linear_error(x, w, b, 2.0**-24), "SOFTMAX", 2.0**-24) + 2.0**-24
+        parts += [
+            underspecified(why, (None, ours != other), other, within=within),
+            open_scores(z, free, "SOFTMAX", 1),
+        ]
+    return gathered(*parts)
 
 
 def _draw_classify(d: Draw) -> dict:
     """The intercepts keep the scores of a row apart: no ties."""
-    f, k = width(d), d.int(2, 4)
+    f, k = width(d), 1 if d.chance(24) else d.int(2, 4)
     how = {"multi_class": d.int(0, 1)} if d.bool() else {}
     return {
         **how,
@@ -157,7 +200,7 @@ def _draw_classify(d: Draw) -> dict:
         "coefficients": quarters(d, k * f),
         **transformed(d),
         "intercepts": [v + i / 128 for i, v in enumerate(quarters(d, k))],
-        **classes(d, k, "classlabels_ints"),
+        **alike(d, k, "classlabels_ints"),
     }
 
 
@@ -169,102 +212,11 @@ op(
     "LinearClassifier",
     Evaluation(
         _classify,
-        (exact(), bounded(_linear_bound, "2 gamma(F + 8) max(|x| |w| + |b|) + 16 u |y| + ulp")),
+        (exact(), bounded(_linear_bound, _LINEAR)),
         "ONNX ai.onnx.ml LinearClassifier-1: multi_class, OvR or multinomial; post_transform of the scores",
     ),
     Spelling(out_dtype=classified("classlabels_ints")),
     Sampling(_draw_classify, outs=2),
-    Checks(ambiguous=_multinomial, breaks={"one-of-labels": _both_labels}),
-    domain=ML,
-)
-
-
-def _svm_parts(c: Call) -> tuple[Array, Array, Array, float]:
-    """Raises RuleError "sizes-fit"."""
-    x = c.inputs["X"].astype(np.float64)
-    x = x.reshape(1, -1) if x.ndim == 1 else x
-    n, given = c.attr("n_supports"), c.attr("support_vectors") or ()
-    w = np.array(c.attr("coefficients") or ())
-    require(n * x.shape[-1] == len(given) > 0, "sizes-fit", f"{len(given)} numbers for {n} support vectors")
-    require(len(w) == n, "sizes-fit", f"{len(w)} coefficients for {n} support vectors")
-    sv = np.array(c.attr("support_vectors")).reshape(n, -1)
-    g, c0, deg = c.attr("kernel_params") or (0.0, 0.0, 0.0)
-    return s.kernel(x, sv, c.attr("kernel_type"), g, c0, deg), w, x, (c.attr("rho") or [0.0])[0]
-
-
-def _svm(c: Call) -> Array:
-    """The decision function, and of a one-class machine its sign: +1 for what is like the training data, else -1.
-
-    Source: SVMRegressor-1, "one-class SVM anomaly detection"; Schoelkopf et al., Estimating the support of a
-    high-dimensional distribution, equation 3.10: f(x) = sgn(sum alpha_i k(x_i, x) - rho)."""
-    k, w, _, rho = _svm_parts(c)
-    y = (k @ w + rho).reshape(-1, 1)
-    if c.attr("one_class"):
-        y = np.where(y > 0, 1.0, -1.0)
-    return s.post(y, c.attr("post_transform"))
-
-
-def _svm_error(c: Call, u: float) -> Array:
-    """Of the decision function."""
-    k, w, x, rho = _svm_parts(c)
-    scale = (np.abs(k) + 1) @ np.abs(w) + abs(rho)
-    return 64 * (x.shape[1] + len(w)) * u * scale.reshape(-1, 1)
-
-
-def _svm_bound(ctx: Context) -> Array:
-    error = 0.0 if ctx.call.attr("one_class") else _svm_error(ctx.call, ctx.acc_u)
-    return error + 16 * ctx.acc_u * np.abs(ctx.wide) + ctx.ulp
-
-
-def _one_class(c: Call) -> str | None:
-    """On the border either sign; and the text says neither that the sign is what post_transform is applied to, nor
-    that it is left as it is."""
-    if not c.attr("one_class"):
-        return None
-    k, w, _, rho = _svm_parts(c)
-    y, how = (k @ w + rho).reshape(-1, 1), c.attr("post_transform")
-    signs = np.where(y > 0, 1.0, -1.0)
-    border = np.abs(y) <= _svm_error(c, 2.0**-24)
-    either = [s.post(v * signs, how) for v in (1, -1, 0)]  # sgn(0) is 0
-    return gathered(
-        underspecified("SVMRegressor: a one-class machine on its border", border, *either, within=2.0**-20),
-        underspecified(
-            "SVMRegressor: is the sign of a one-class machine transformed?",
-            either[0] != signs,
-            signs.astype(np.float32),
-        ),
-    )
-
-
-def _draw_svm(d: Draw) -> dict:
-    f, k = min(width(d), 17), d.int(1, 4)
-    kind = d.pick(("LINEAR", "POLY", "RBF", "SIGMOID"))
-    out = {
-        "X": points(d, d.types["T"], f, -4, 4),
-        "coefficients": quarters(d, k),
-        "support_vectors": quarters(d, k * f, -4, 4),
-        "n_supports": k,
-        "rho": [d.int(-8, 8) / 8],
-        **transformed(d),
-    }
-    if d.bool():
-        out["one_class"] = d.int(0, 1)
-    if kind != "LINEAR" or d.bool():
-        out["kernel_type"] = kind
-    if kind != "LINEAR" or d.bool():
-        out["kernel_params"] = [d.pick((0.25, 0.5)), d.pick((0.0, 1.0)), float(d.int(1, 3))]
-    return out
-
-
-op(
-    "SVMRegressor",
-    Evaluation(
-        _svm,
-        bounded(_svm_bound, "64 (F + supports) u sum (|K| + 1) |w| + ulp; of a one-class machine 16 u |y| + ulp"),
-        "ONNX ai.onnx.ml SVMRegressor-1",
-    ),
-    Spelling(out_dtype=single),
-    Sampling(_draw_svm),
-    Checks(ambiguous=_one_class),
+    Checks(ambiguous=_classify_open, breaks={"one-of-labels": _both_labels}),
     domain=ML,
 )
