@@ -186,6 +186,16 @@ class Facts:
             out.append(Operand(s.name, s, low, max(low, min(high, most_here)), shared, dtypes))
         return tuple(out)
 
+    def of_other_ranks(self, a: str, b: str) -> bool:
+        """Have two operands never the same rank?  So it is where they share their axes of any number, and one of them
+        has more beside these."""
+        annotated = self._annotated.keys() - self.version.entry.checks.stated.keys()
+        found = [self._annotated[n].tokens for n in (a, b) if n in annotated]
+        found = [() if any(t.broadcast for t in tokens) else tokens for tokens in found]
+        shared = [sorted(t.name or "" for t in tokens if t.many) for tokens in found]
+        single = {sum(not t.many for t in tokens) for tokens in found}
+        return len(single) == 2 and shared[0] == shared[1] and all(shared[0])
+
     @cached_property
     def later(self) -> frozenset[str]:
         """Attributes and inputs of the operator that only later versions know."""

@@ -101,6 +101,7 @@ def givings(f: Facts) -> list[str]:
             out += [] if s.name in single or _maps(f, s) else [f"constant-empty:{s.name}"]
     for a, b in combinations(f.operands, 2):
         alike = a.slot.type == b.slot.type and max(a.low, b.low) <= min(a.high, b.high)
+        alike = alike and not f.of_other_ranks(a.name, b.name)
         if alike and not {a.name, b.name} & f.states and not a.slot.variadic and not b.slot.variadic:
             out.append(f"same-tensor:{a.name},{b.name}")
     return out + [f"same-tensor:{o.name},{o.name}" for o in f.operands if o.slot.variadic]

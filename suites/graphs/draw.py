@@ -41,7 +41,7 @@ DECLINED = {"@sparsity", "@calls", "@program", "@intermediates", "@read", "@capt
 SELDOM = 8  # what says little, or is not finite, stays once in so many times
 LONGEST = 1 << 12  # extent of a value that another node may take
 MOST_RANK = 4  # of a fresh operand, in most graphs
-ODD = 12  # one graph in so many has values without elements, one high ranks, one an element type that few ops take
+ODD = 12  # one graph in so many has empty values, one high ranks, one an element type that few ops take, one NaN
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Drawing:
         self.dialect, self.pool, self.kind, self.opset, self.d, self.more = dialect, pool, kind, opset, d, more
         self.main: DType = d.pick(kind.types)
         self.palette = sorted({d.pick(EXTENTS) for _ in range(3)})
-        self.ranks, self.empty = MOST_RANK, False
+        self.ranks, self.empty, self.at_ends = MOST_RANK, False, False
         self._odd(d.int(0, ODD - 1))
         self.g, self.inputs = Graph(), list[Arg]()
         self.scope: dict[str, Any] = {}
@@ -103,13 +103,14 @@ class Drawing:
         self.used: set[str] = set()
 
     def _odd(self, how: int) -> None:
-        """Makes the graph one of empty values, of high ranks, or of an element type that few ops take."""
+        """Makes the graph one of empty values, high ranks, a type that few ops take, or NaN and infinities."""
         if how == 0 and self.dialect.allow_empty:
             self.palette, self.empty = [0, *self.palette], True
         elif how == 1:
             self.palette, self.ranks = [1, 2, self.d.pick((1, 2, 3))], self.dialect.max_rank
         elif how == 2 and self.kind.further:
             self.main = self.d.pick(self.kind.further)
+        self.at_ends = how == 3
 
     def grow(self) -> None:
         """Draw all nodes.  Raises Discarded where no node could be drawn."""
@@ -227,10 +228,12 @@ class Drawing:
         if prod(a.shape) > 4 * LARGEST:
             raise Discarded("too large")
         recipe = a.recipe
-        if a.values is None and recipe in ANYTHING and self.d.int(0, SELDOM - 1):
+        anything = a.values is None and recipe in ANYTHING
+        if anything and self.d.int(0, SELDOM - 1):
             recipe = self.d.pick(FLOATS) if a.dtype.kind == "f" else "small"
         arg = replace(a, recipe=recipe, dynamic=(), encoding="", const=False)
-        if recipe == "special" and 0 < prod(a.shape) <= ends.MOST and self.d.bool():
+        special = anything and self.at_ends and a.dtype.kind == "f"
+        if a.values is None and (special or recipe == "special") and 0 < prod(a.shape) <= ends.MOST and self.d.bool():
             arg = replace(arg, values=ends.elements(self.d, arg))
         data = materialize(arg)
         literal = a.values is not None or a.dtype.kind != "f"  # which a second draw of data must not change
@@ -295,7 +298,8 @@ class Drawing:
     def _told(self, name: str, x: Any) -> Value:
         if not isinstance(x, np.ndarray) or of(x).kind not in PLAIN or x.size > LARGEST or x.ndim > max(6, self.ranks):
             raise Discarded("no value of a graph")
-        if says_little(x) and not (self.empty and not x.size) and not self.d.chance(SELDOM):
+        meant = not x.size if self.empty else self.at_ends and of(x).kind == "f" and not np.isfinite(x).all()
+        if says_little(x) and not meant and not self.d.chance(SELDOM):
             raise Discarded("says little")
         return Value(name, of(x), x.shape)
 

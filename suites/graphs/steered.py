@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from harness.declare.codec import Slotted
 from harness.generate.draw import Draw, DrawEngine
 
 BUDGET = 256  # elements that a fresh operand may have
+WHOLE = 1 << 12  # that one of a given shape may have
 MAX_RANK = 5
 
 
@@ -41,7 +43,8 @@ class Steered(Draw):
 
     def part(self, min_rank: int = 0, max_rank: int | None = None, lo: int = 0) -> tuple[int, ...]:
         top = self.max_rank if max_rank is None else min(max_rank, self.max_rank)
-        if self.todo and min_rank <= len(self.todo) <= top and min(self.todo) >= lo:
+        few = math.prod(self.todo) <= WHOLE  # what is left of a shape without elements may be far extents
+        if self.todo and few and min_rank <= len(self.todo) <= top and min(self.todo) >= lo:
             whole, self.todo = tuple(self.todo), []
             return whole
         out, room = [], self.budget

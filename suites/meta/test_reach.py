@@ -314,10 +314,13 @@ def test_what_one_number_and_a_stated_rank_cannot_show_is_no_goal(key: str, goal
         ("EMBEDDING_LOOKUP_SPARSE/1", ["limit:dense_shape>=16"], "limit:indices>=16"),
         ("EMBEDDING_LOOKUP/1q", ["scale:value=per axis"], "zero-point:value=0"),
         ("MAXIMUM/1", ["broadcast:lhs,rhs:rank>4"], "broadcast:lhs<>rhs"),
+        ("MATRIX_SET_DIAG/1", ["same-tensor:input,diagonal"], "rank:diagonal=1"),
+        ("PRELU/1", [], "same-tensor:input,alpha"),
     ],
 )
 def test_what_no_result_could_show_is_no_goal(key: str, not_derived: list[str], derived: str) -> None:
-    """A length of 2^31 - 1, nine axes, an operator without results, sixteen axes, what a later version adds."""
+    """A length of 2^31 - 1, nine axes, an operator without results, sixteen axes, what a later version adds, one tensor
+    of two ranks."""
     ids = {*goals_of(registry.dialect("tflite").versions[f"tflite/{key}"]).ids}
     assert not ids & {*not_derived}
     assert derived in ids

@@ -18,7 +18,8 @@ TYPES = (*(F32,) * 12, F16, F16, I32)
 FURTHER = (I8, U8, I16, U16, BOOL)
 BY_DATA = frozenset({"non_zero", "non_maximum_suppression", "range_1d"})
 KINDS = {"graph": Kind((3, 15), TYPES, BY_DATA, scalar_inputs=False, further=FURTHER)}  # one, since coremltools is slow
-ELEMENTS = ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "u32", "bool")
+# u32 is an element type of resize's shape alone, and what a shape follows from is a constant of a graph
+ELEMENTS = ("f32", "f16", "i8", "u8", "i16", "u16", "i32", "bool")
 LETTERS = "@types"  # attribute of a node: the element type of each type letter, which its parameters are written in
 
 

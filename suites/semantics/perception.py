@@ -43,6 +43,9 @@ def windows(x: Array, kernel: Object, strides: Object, padding: str) -> tuple[Ar
     """The elements of each window, row after row, [kh * kw, n, oh, ow, c], and which of them are there."""
     s = x.shape[1:3]
     g = geometry(s, tuple(kernel), strides, None, None, padding)
+    none = (1, x.shape[0], *g.sizes, x.shape[3])
+    if 0 in none:  # of no result no cell is looked at, however many a window has
+        return np.zeros(none, x.dtype), np.zeros(none, bool)
     reach = [(z - 1) * t + k for z, t, k in zip(g.sizes, g.strides, kernel)]
     ends = [max(0, r - b - e) for r, b, e in zip(reach, g.pads, s)]
     around = [(0, 0), *zip(g.pads, ends), (0, 0)]
@@ -88,6 +91,15 @@ def _draw_pool(d: Draw) -> dict[str, Object]:
     w = draw_window(d, 2, padded_below_kernel=True)
     kernel = w.kernel
     strides = kernel if d.bool() else w.strides or (1, 1)  # delegates take nothing else than windows side by side
+    if not d.breaking and d.chance(32):
+        batch, channels = d.pick(((0, 3), (2, 0)))
+        far = d.pick(((FAR, kernel[1]), (kernel[0], FAR)))
+        return {
+            "x": T((batch, *w.extents, channels)),
+            "kernel": far,
+            "strides": far if d.bool() else strides,
+            "padding": "same_upper",
+        }
     return {
         "x": T((d.dim(0, 3), *(max(s, k) for s, k in zip(w.extents, kernel)), d.pick((1, 2, 3, 5)))),
         "kernel": kernel,
@@ -167,11 +179,14 @@ def _draw_unpool(d: Draw) -> dict[str, Object]:
     kernel = tuple(d.pick((1, 2, 2, 3)) for _ in range(2))
     strides = kernel if d.int(0, 3) else tuple(d.pick((1, 2, 3)) for _ in range(2))
     shape = (d.dim(0, 3), d.dim(1, 4), d.dim(1, 4), d.pick((1, 2, 3)))
+    if not d.breaking and d.chance(32):
+        kernel, (h, w) = d.pick((((FAR, kernel[1]), (1, shape[2])), ((kernel[0], FAR), (shape[1], 1))))
+        shape = d.pick(((0, h, w, 2), (2, h, w, 0)))
     beyond = float(TENTH) if d.int(0, 3) else 0.0  # what the pooling operator adds
     cells = int(np.prod(kernel))
     named = [float(np.float32(d.int(0, cells - 1)) + np.float32(beyond)) for _ in range(int(np.prod(shape)))]
     return {
-        "x": T(shape),
+        "x": T(shape, values=named if d.chance(16) else None),
         "indices": T(shape, values=named),
         "kernel": kernel,
         "strides": strides,

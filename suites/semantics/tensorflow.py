@@ -134,9 +134,9 @@ def l2_normalize(x: Float[Array, "*d n"]) -> Float[Array, "*d n"]:
 
 
 def _response_bound(ctx: Context) -> Array:
-    """|h| (beta gamma(2r+6) sum/(bias + sum) + 8u) + ulp"""
-    p = ctx.params
-    return np.abs(ctx.wide) * ((abs(p["beta"]) + 1) * gamma(2 * p["radius"] + 8, ctx.acc_u) + 16 * ctx.acc_u) + ctx.ulp
+    """|h| (beta gamma(2r+6) sum/(bias + sum) + 8u) + ulp, of a radius that the channels fill"""
+    p, radius = ctx.params, min(ctx.params["radius"], ctx.wide.shape[-1])
+    return np.abs(ctx.wide) * ((abs(p["beta"]) + 1) * gamma(2 * radius + 8, ctx.acc_u) + 16 * ctx.acc_u) + ctx.ulp
 
 
 @semantics(error=composed(_response_bound), source="TFLite LOCAL_RESPONSE_NORMALIZATION", data=("small", "unit"))
@@ -144,6 +144,7 @@ def local_response(
     x: Float[Array, "n h w c"], *, radius: Integer, bias: Opaque, alpha: Opaque, beta: Opaque
 ) -> Float[Array, "n h w c"]:
     """x / (bias + alpha * sum of squares within ``radius`` channels) ** beta, over the last axis."""
+    radius = min(radius, x.shape[-1])  # as far as there are channels
     sq = np.pad(x.astype(np.float64) ** 2, [(0, 0)] * 3 + [(radius, radius)])
     total = sum(sq[..., k : k + x.shape[-1]] for k in range(2 * radius + 1))
     return x.astype(np.float64) / (np.float64(np.float32(bias)) + np.float64(np.float32(alpha)) * total) ** np.float64(
@@ -155,7 +156,7 @@ def local_response(
 def _draw_response(d: Draw) -> dict[str, Anything]:
     return {
         "x": T((d.dim(), d.dim(hi=5), d.dim(hi=5), d.dim())),
-        "radius": d.int(0, 4),
+        "radius": 2**31 - 1 if d.chance(64) else d.int(0, 4),
         "bias": d.pick((1.0, 2.0, 0.5)),
         "alpha": d.pick((1.0, 0.25, 0.1)),
         "beta": d.pick((0.5, 0.75, 1.0)),

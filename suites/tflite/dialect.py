@@ -221,10 +221,12 @@ _UNREAD: dict[str, tuple[tuple[str, ...], Any]] = {
 
 
 def _mention(version: OpVersion, d: Draw, inst: Instance) -> None:
-    """One instance in eight says such an option all the same, from the version on that knows it."""
+    """One instance in eight says such an option all the same, from the version on that knows it; every second one where
+    an operand is empty, which few are."""
+    every = 2 if any(0 in a.shape for a in _tensors(inst)) else 8
     for name, (domains, value) in _UNREAD.items():
         known = name in version.schema.attrs and name not in version.schema.extra["later"] and name not in inst.attrs
-        if known and version.schema.domain in domains and not d.breaking and d.chance(8):
+        if known and version.schema.domain in domains and not d.breaking and d.chance(every):
             inst.attrs[name] = value
 
 
@@ -240,12 +242,12 @@ def _window_far(d: Draw, inst: Instance) -> None:
     stride, dilation, how = f"stride_{a}", f"dilation_{a}_factor", d.int(0, 3)
     if how == 0 and inst.attrs.get("padding", "SAME") == "SAME" and not inst.tensor("input").values:
         x = inst.tensor("input")
-        if _REACHES.get(a) in inst.attrs and d.bool():
-            inst.attrs[_REACHES[a]] = d.pick((17, 300, 2**31 - 1, 2**31 - 1))
+        if _REACHES.get(a) in inst.attrs and d.int(0, 2):
+            inst.attrs[_REACHES[a]] = d.pick((17, 300, *(2**31 - 1,) * 4))
         else:
             x.shape = (*x.shape[:axis], 0, *x.shape[axis + 1 :])
     elif how == 1 and dilation in inst.attrs and inst.tensor("filter").shape[axis - solid] == 1:
-        inst.attrs[dilation] = d.pick((17, 300, 2**15 - 1, 2**31 - 1))
+        inst.attrs[dilation] = d.pick((17, 300, 2**15 - 1, *(2**31 - 1,) * 3))
     elif stride in inst.attrs:
         inst.attrs[stride] = d.pick((300, 2**15 - 1, 2**31 - 1))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.core.dtypes import int_range, of
 from harness.declare import Call
-from harness.tolerance.underspecified import Underspecified, of_result, underspecified
+from harness.tolerance.underspecified import Underspecified, of_result, other_shape, underspecified
 from suites.semantics.quantised import fixed
 
 _EPS = 2.0**-22
@@ -21,6 +21,7 @@ _LOOKUPS = "weighted rows that may leave the range of f32 on their way: exact, o
 _ORDER = "updates of one element, whose order is not stated, may leave the range of the type on their way"
 _SHRUNK = "an entry that takes one index, whose begin is masked: the element at begin, or at 0, where the axis begins"
 _SCALES = "what is moved to a result of other parameters: the stored integers, or the real numbers they stand for"
+_ENDLESS = "a step that is infinite: a sequence that begins at start, or the quotient of distance and step, which is 0"
 _TRANSFORM = "a transform of NaN, infinities or sums beyond f32: no document states its sums, nor what 0 times them is"
 
 
@@ -148,6 +149,15 @@ def shrunk(call: Call) -> Underspecified | None:
     fn = call.version.meaning.fn
     taken, first = fn(**tensors, **params), fn(**tensors, **{**params, "begin": begin})
     return underspecified(_SHRUNK, np.ones(taken.shape, bool), taken, first)
+
+
+def endless_step(call: Call) -> Underspecified | None:
+    """RANGE: "begins at start and extends by increments of delta up to but not including limit" (TF Range); the kernels
+    of TensorFlow and LiteRT count ceil(abs((limit - start) / delta)) elements."""
+    start, limit, delta = (call.inputs[k].reshape(-1) for k in ("start", "limit", "delta"))
+    if delta.dtype.kind != "f" or not np.isinf(delta[0]) or start[0] == limit[0]:
+        return None
+    return other_shape(_ENDLESS, 0, start)
 
 
 def rescaled(**operands: str) -> Callable[[Call], Underspecified | None]:

@@ -3,6 +3,7 @@ kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -172,10 +173,12 @@ def sum_of_unsigned_bytes(g: Given) -> Outputs:
     return [Such(of_bytes, shows.reshape(due.shape))]
 
 
-def lrn_of_half_open_windows(g: Given) -> Outputs:
-    """The window of a channel ends before the last one: [c - radius, c + radius).  A sum that overflows is infinite."""
+def _lrn_within(g: Given, ends: Callable[[int, int], int]) -> Outputs:
+    """Local response normalisation where the window of a channel is [channel - radius, end).  A sum that overflows is
+    infinite.  ends: from a channel and the radius."""
     x, radius = g["input"].astype(np.float64), g.attr("radius", 0)
-    squares = np.stack([(x[..., max(0, c - radius) : c + radius] ** 2).sum(-1) for c in range(x.shape[-1])], -1)
+    windows = [slice(max(0, c - radius), max(0, ends(c, radius))) for c in range(x.shape[-1])]
+    squares = np.stack([(x[..., w] ** 2).sum(-1) for w in windows], -1)
     top = float(np.finfo(np.float32).max)
     squares = np.where(squares > top, np.inf, squares)
     out = x * (g.attr("bias", 0.0) + g.attr("alpha", 0.0) * squares) ** -float(g.attr("beta", 0.0))
@@ -183,10 +186,21 @@ def lrn_of_half_open_windows(g: Given) -> Outputs:
     return [Near(out, 1e-5 * np.abs(out) + 1e-37)]
 
 
+def lrn_of_half_open_windows(g: Given) -> Outputs:
+    """The window of a channel ends before the last one: [c - radius, c + radius)."""
+    return _lrn_within(g, lambda c, radius: c + radius)
+
+
+def lrn_of_wrapped_windows(g: Given) -> Outputs:
+    """The end of the window, c + radius, wraps in 32 bits: it is negative, and the window has no channel."""
+    return _lrn_within(g, lambda c, radius: (c + radius + 2**31) % 2**32 - 2**31)
+
+
 def lrn_of_running_sum(g: Given) -> Outputs:
     """The sum of a window is that of the channel before, plus the square that enters, less the one that leaves, each
     rounded to single precision; the power is off by 4 ulp at most."""
-    x, radius, one = g["input"], g.attr("radius", 0), np.float32
+    x, one = g["input"], np.float32
+    radius = min(g.attr("radius", 0), x.shape[-1])  # beyond the channels there is nothing
     squares = np.pad(x * x * one(g.attr("alpha", 0.0)), [(0, 0)] * (x.ndim - 1) + [(radius, radius)])
     total, base = np.zeros(x.shape[:-1], one), np.zeros_like(x)
     for c in range(2 * radius):

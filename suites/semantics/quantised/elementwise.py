@@ -142,7 +142,7 @@ def div(
     y: Int[Array, "*#d"],
     *,
     xq: Annotated[Quant, Parameters("x")],
-    yq: Annotated[Quant, Parameters("y", zero="low")],
+    yq: Annotated[Quant, Parameters("y")],
     oq: Annotated[Quant, Parameters("x", scale=_quotient_scale)],
     activation: Activation,
 ) -> Int[Array, "*#d"]:

@@ -289,7 +289,7 @@ def _prelu_window(x: Array, y: Array, *, xq: Quant, yq: Quant, oq: Quant) -> Any
 
 
 def _draw_prelu(d: Any) -> dict[str, Any]:
-    shape = d.shape(1)
+    shape = () if d.chance(64) else d.shape(1)
     xq = draw_parameters(d, d.dtype("x"))
     yq = draw_parameters(d, d.dtype("y"), scale=d.pick((0.01, 0.03, 0.1)))
     oq = draw_parameters(d, d.dtype("x"), scale=near_or_apart(d, xq["scale"][0] * (0.5 + d.int(0, 32) / 32), xq, yq))

@@ -81,13 +81,15 @@ def _stepwise(x: Array, *, axes: Object, keepdims: bool, xq: Quant, oq: Quant) -
 
 
 def _draw_prod(d: Draw) -> dict[str, Object]:
-    shape = list(d.shape(1, lo=1))
+    shape = [] if d.chance(48) else list(d.shape(1, lo=1))
     rank = len(shape)
-    axes = sorted(d.subset(range(rank), 1))
+    axes = sorted(d.subset(range(rank), min(1, rank)))
+    if d.empty and rank:
+        shape[d.int(0, rank - 1)] = 0
     room = _MOST
     for a in axes:
-        shape[a] = d.int(1, min(shape[a], room))
-        room //= shape[a]
+        shape[a] = min(shape[a], d.int(1, room))
+        room //= max(1, shape[a])
     n = int(np.prod([shape[a] for a in axes]))
     dt = d.dtype("x")
     xq = draw_parameters(d, dt)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from harness.core.dtypes import BY_NAME, int_range
-from harness.declare import Call, Draw, Fn, Sampling, Spelling, T
+from harness.declare import Call, Checks, Draw, Fn, Sampling, Spelling, T, gathered, underspecified
 from suites.semantics import cast as s
 from suites.tflite import op
 
@@ -16,8 +18,8 @@ def _draw_cast(d: Draw) -> dict[str, Any]:
     have = d.types["T"]
     small = [t for t in d.version.schema.dtypes("O") if t.name in _SMALL]
     options = [t for t in d.version.schema.dtypes("O") if t.name not in _SMALL]
-    if have.kind == "c":  # what makes a complex number true is not said
-        options, small = [t for t in options if t.kind != "b"], []
+    if have.kind == "c":
+        small = []
     to = BY_NAME["f32"] if have.name in _SMALL else d.pick(small) if small and d.chance(4) else d.pick(options)
     recipe = "full" if have.name in _SMALL else d.pick(("small", "unit", "special")) if have.kind == "c" else None
     if have.kind == "f" and to.kind in "iu" and d.bool():
@@ -40,4 +42,21 @@ def _to(call: Call) -> Any:
     return BY_NAME[t] if isinstance(t, str) else t
 
 
-op("CAST", s.cast_complex, Spelling(x="input", to=Fn(_to), out_dtype=lambda call, i: _to(call)), Sampling(_draw_cast))
+def _open(call: Call) -> str | None:
+    """tf.cast: "from complex types (complex64, complex128) to real types, only the real part of x is returned"; a truth
+    value is none of these."""
+    x, silent = call.inputs["input"], s.cast_complex.underspecified(*call.version.decode(call))
+    if x.dtype.kind != "c" or _to(call).kind != "b":
+        return silent
+    one = (x.real == 0) & (x.imag != 0)
+    why = "what makes a complex number true: its real part alone, or either part"
+    return gathered(underspecified(why, one, np.zeros(x.shape, bool), np.ones(x.shape, bool)), silent)
+
+
+op(
+    "CAST",
+    s.cast_complex,
+    Spelling(x="input", to=Fn(_to), out_dtype=lambda call, i: _to(call)),
+    Sampling(_draw_cast),
+    Checks(ambiguous=_open),
+)

@@ -247,7 +247,7 @@ def draw_transposed(names: tuple[str, ...]) -> Any:
         if d.chance(48):
             c, m = d.pick(((17, m), (129, m), (257, m), (c, 17), (c, 129), (c, 257)))
         if d.empty and none is None:
-            m = 0
+            c, m = d.pick(((c, 0), (0, m)))
         if d.chance(96):  # as long as any result is, and without elements
             batch, strides[0], s_in[0], s_out[0] = 0, FAR, 1, FAR
         out: dict[str, Any] = {

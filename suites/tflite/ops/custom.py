@@ -71,9 +71,13 @@ def _pads(call: Call) -> tuple[int, ...]:
 
 def _draw_transposed(d: Draw) -> dict[str, Any]:
     kernel, strides = ([d.pick(pool) for _ in range(2)] for pool in ((1, 2, 3, 3, 4), (1, 2, 2, 3)))
-    batch, c, m = d.dim(1, 3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
+    batch, c, m = d.dim(0, 3), d.pick((1, 2, 3, 5)), d.pick((1, 2, 3, 4))
+    extents = [d.dim(1, 5), d.dim(1, 5)]
+    if d.chance(24):  # one window stands at the beginning, whatever the step to the next one
+        at = d.int(0, 1)
+        extents[at], strides[at] = 1, 2**31 - 1
     return {
-        "input": T((batch, d.dim(1, 5), d.dim(1, 5), c)),
+        "input": T((batch, *extents, c)),
         "weights": T((m, *kernel, c)),
         "bias": T((m,)),
         "padding": d.pick(("SAME", "VALID")),

@@ -204,6 +204,14 @@ def _draw_bitcast(d: Draw) -> dict[str, Any]:
     return {"input": T(shape, "full" if a.kind in "iu" else "unit"), "@outputs": [{"dtype": b.name}]}
 
 
+def _misfit(d: Draw) -> dict[str, Any]:
+    """Bytes under a type of four or eight, of which the last axis has another number, or there is no axis."""
+    wide = BY_NAME[d.pick(("i32", "u32", "f32", "i64", "f64"))]
+    n = wide.bits // 8
+    shape = d.pick(((), (n - 1,), (n + 1,), (n, 1), (2, 2 * n)))
+    return {"input": T(shape, "full", dtype=BY_NAME["u8"]), "@outputs": [{"dtype": wide.name}]}
+
+
 def _target(call: Call) -> Any:
     d = call.declared(0)["dtype"]
     return BY_NAME[d] if isinstance(d, str) else d
@@ -214,6 +222,7 @@ op(
     tf.bitcast,
     Spelling(x="input", dtype=Fn(_target), out_dtype=lambda call, i: _target(call)),
     Sampling(_draw_bitcast),
+    Checks(breaks={"last-axis-is-ratio": _misfit}),
 )
 
 # -- arithmetic of another kind

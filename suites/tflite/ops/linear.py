@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from harness.declare import Call, Checks, Draw, Sampling, Slotted, Spelling, T
@@ -12,14 +13,19 @@ from suites.tflite.ops.sparse import draw_sparse
 
 
 class Rows(Slotted):
-    """The input as rows of the filter's depth; with keep_num_dims its own axes stay."""
+    """The input as rows of the filter's depth; with keep_num_dims its own axes stay.
+
+    Source: NNAPI FULLY_CONNECTED: the rows are as many as elements divided by the depth; fully_connected.cc, Prepare:
+    where the filter has no depth, they are as many as the axes before the last one hold."""
 
     def __init__(self) -> None:
         super().__init__("input")
 
     def decode(self, call: Call) -> Any:
-        x = call.inputs["input"]
-        return x if call.attr("keep_num_dims", False) else x.reshape(-1, call.inputs["filter"].shape[-1])
+        x, depth = call.inputs["input"], call.inputs["filter"].shape[-1]
+        if call.attr("keep_num_dims", False):
+            return x
+        return x.reshape(-1 if depth else math.prod(x.shape[:-1]), depth)
 
 
 def sparse_rows(d: Draw, out: dict[str, Any]) -> None:
@@ -39,9 +45,7 @@ def depths(d: Draw) -> tuple[int, int]:
 
 
 def extents(d: Draw) -> tuple[tuple[int, ...], int, int, bool]:
-    """Leading axes of the input, its depth, that of the result, and keep_num_dims where the version has it.
-
-    A depth of 0 tells no number of rows: such an input keeps its axes."""
+    """Leading axes of the input, its depth, that of the result, and keep_num_dims where the version has it."""
     i, o = depths(d)
     lead = d.part(1, 3, 1) if d.int(0, 3) else tuple(d.pick((1, 1, 2, 3)) for _ in range(d.int(4, 6)))
     lead = () if d.chance(24) else lead
@@ -50,7 +54,7 @@ def extents(d: Draw) -> tuple[tuple[int, ...], int, int, bool]:
         how = d.int(0, 2)
         if how == 0:
             o = 0
-        elif how == 1 and keep:
+        elif how == 1:
             i = 0
         elif lead:
             at = d.int(0, len(lead) - 1)

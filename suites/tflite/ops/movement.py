@@ -656,7 +656,7 @@ both("FILL", s.fill, _FAR, Checks(stated={"input": ""}), value="input", shape=sh
 op("ZEROS_LIKE", s.zeros_like, x="input")
 
 
-_TOP, _TINY = float(np.finfo(np.float32).max), 2.0**-149
+_TOP, _TINY, _INF = float(np.finfo(np.float32).max), 2.0**-149, float("inf")
 
 
 def _range_at_ends(d: Draw) -> tuple[Any, Any, Any]:
@@ -683,6 +683,9 @@ def _range_at_ends(d: Draw) -> tuple[Any, Any, Any]:
                 (1.0, 5.0, 1.0),
                 (0.5, 0.5, 0.5),
                 (-2.0, 4.0, 4.0),
+                (1.0, 1.0, d.pick((_INF, -_INF))),
+                (1.0, 1.0 + n, _INF),
+                (1.0, 1.0 - n, -_INF),
             )
         )
     lo, hi = int_range(dt)
@@ -727,7 +730,11 @@ op(
     "RANGE",
     s.range_of,
     Sampling(_draw_range),
-    Checks(stated={"start": "", "limit": "", "delta": ""}, breaks={"step-nonzero": _range_still}),
+    Checks(
+        stated={"start": "", "limit": "", "delta": ""},
+        breaks={"step-nonzero": _range_still},
+        ambiguous=readings.endless_step,
+    ),
 )
 both("MATRIX_DIAG", s.diag, Sampling(tags=(OWN,)), Checks(ambiguous=readings.rescaled(x="diagonal")), x="diagonal")
 both(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from harness.core.dtypes import BY_NAME, I8, U8, int_range
@@ -13,6 +14,7 @@ from suites.tflite import op
 from suites.tflite.codecs import AxesInput, OutQ, Q, axes_breaks, later
 
 _ACTIVATION: dict[str, Any] = {"activation": "fused_activation_function"}
+_FEW = 64  # elements that an instance states one by one
 
 
 def binary(name: str, meaning: Any, *groups: Group, x: str = "lhs", y: str = "rhs", activation: bool = True) -> None:
@@ -59,7 +61,38 @@ class _ProductQ(OutQ):
 
 
 op("MUL", q.mul, domain="quantised", x="lhs", y="rhs", xq=Q("lhs"), yq=Q("rhs"), oq=_ProductQ("lhs"), **_ACTIVATION)
-binary("DIV", q.div, Sampling(types={"T": "u8"}, why="only uint8 has a quantised form"))
+
+
+class _DivisorQ(Q):
+    """The divisor's parameters.  Its elements lie below the zero point or above it, or on either side, and never at it:
+    they stand for no 0.  One dividend in eight that has the same shape is as its divisor, which may be the same tensor.
+    """
+
+    def encode(self, value: Any, b: Build) -> None:
+        super().encode(value, b)
+        d, x, y = b.draw, b.args["lhs"], b.args["rhs"]
+        (lo, hi), zero = int_range(y.dtype), value["zero_point"][0]
+        sides = [(m, n) for m, n in ((lo, zero - 1), (zero + 1, hi), (zero + 1, min(zero + 9, hi))) if m <= n]
+        if 0 < math.prod(y.shape) <= _FEW and d.chance(4):
+            y.values = [d.int(*d.pick(sides)) for _ in range(math.prod(y.shape))]
+        else:
+            y.recipe = "ints:{}:{}".format(*d.pick(sides))
+        if x.shape == y.shape and d.chance(8):
+            x.quant, x.recipe, x.values, b.values["xq"] = y.quant, y.recipe, y.values, value
+
+
+op(
+    "DIV",
+    q.div,
+    Sampling(types={"T": "u8"}, why="only uint8 has a quantised form"),
+    domain="quantised",
+    x="lhs",
+    y="rhs",
+    xq=Q("lhs"),
+    yq=_DivisorQ("rhs"),
+    oq=OutQ("lhs"),
+    **_ACTIVATION,
+)
 binary("SQUARED_DIFFERENCE", q.squared_difference, activation=False)
 _MISFIT = Checks(breaks={"slope-fits": lambda d: {"input": T((2, 3)), "alpha": T(d.pick(((4,), (2, 2))))}})
 binary("PRELU", functions.prelu, _MISFIT, x="input", y="alpha", activation=False)

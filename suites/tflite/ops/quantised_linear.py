@@ -238,7 +238,7 @@ def _draw_shuffled(d: Draw) -> dict[str, Any]:
     o, i = 4 * d.int(1, 4), 16 * d.int(1, 3)
     keep = not later(d, "keep_num_dims") and d.bool()
     if d.empty:
-        o, i = (o, 0) if keep and d.bool() else (0, i)
+        o, i = (o, 0) if d.bool() else (0, i)
     n = d.pick((1, 4))
     lead = d.pick(((n,), (n,), (n, 1), () if n == 1 else (n,)))
     xq, wq = draw_parameters(d, U8, zero="mid"), draw_parameters(d, U8, zero="mid", scale=0.02)

@@ -107,7 +107,7 @@ def _draw_lstm(d: Draw) -> dict[str, Any]:
     if one:
         i = o = u
     edged = not one and d.chance(12)  # biases at the ends of 32 bits, beside sums of zeros
-    coupled, peephole, norm = (not one and d.chance(3)), one or d.chance(3), d.chance(3)
+    coupled, peephole, norm = (not one and d.chance(3)), one or d.chance(3), d.chance(2 if u > 16 else 3)
     projected = one or d.chance(3) or (edged and d.bool())
     wide = not one and not edged and d.chance(6)  # vectors of 16 bits at their ends
     scale = d.pick((*(0.0078125, 0.0157, 0.0235) * 3, 1.0, 0.00003))

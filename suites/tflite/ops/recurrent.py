@@ -419,7 +419,7 @@ def _auxiliary(d: Draw, out: dict[str, Any], weights: Callable[[str, int], dict[
     *lead, i = out["input"].shape
     cross = one or d.bool()
     a = extents(d, 5)[0] if cross and not one else i
-    out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=d.chance(8))
+    out["aux_input"] = T((*lead, a), d.pick(_RECIPE), const=d.chance(3 if d.empty else 8))
     if cross:
         out |= weights("fw_", a) | weights("bw_", a)
 

@@ -213,7 +213,7 @@ def _draw_find(d: Draw) -> dict[str, Any]:
     keys, values, kt, vt = _entries(d)
     shape, k, v = _several(d), BY_NAME[kt], BY_NAME[vt]
     queries = _queries(d, keys, kt, int(np.prod(shape, dtype=int)))
-    nodes = [*_table(d.int(0, 1 << 20), kt, vt), _find_node()]
+    nodes = [*_table(d.int(2, 1 << 20), kt, vt), _find_node()]
     single = () if d.chance(4) else (1,)
     ins = [("keys", Arg(k, shape)), ("default_value", Arg(v, single))]
     g = _program(nodes, "out", v, shape, {"k": keys, "v": values}, ins)
@@ -232,9 +232,24 @@ def _find(call: Call) -> list[Any]:
 stateful("HASHTABLE_FIND", _draw_find, _find, "TFLite HASHTABLE_FIND: the value of each key, or the default")
 
 
+_ENDS = (0, 1, -1, 2**31 - 1, -(2**31))  # numbers of tables that no other instance draws
+
+
+def _entries_of(number: int) -> tuple[Any, Any, str, str]:
+    """The entries of a table at an end: always the same, since one model may hold several instances with it."""
+    n = 1 + _ENDS.index(number)
+    words = np.empty(n, object)
+    words[:] = [f"e{k}" for k in range(n)]
+    return np.arange(n, dtype=np.int64) + number, words, "i64", "str"
+
+
 def _draw_size(d: Draw) -> dict[str, Any]:
-    keys, values, kt, vt = _entries(d)
-    number = d.int(-(1 << 30), 1 << 30)  # its own: one model may hold the tables of many instances
+    if d.chance(12):
+        number = d.pick(_ENDS)
+        keys, values, kt, vt = _entries_of(number)
+    else:
+        keys, values, kt, vt = _entries(d)
+        number = d.int(2, 1 << 30) * d.pick((1, -1))  # its own: one model may hold the tables of many instances
     nodes = [*_table(number, kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
     said = {"table_id": number, "key_dtype": kt, "value_dtype": vt} if d.version.op == "HASHTABLE" else {}
     return {**said, "@program": _program(nodes, "out", I64, (1,), {"k": keys, "v": values}), **_declares(I64)}
@@ -243,7 +258,7 @@ def _draw_size(d: Draw) -> dict[str, Any]:
 def _draw_import(d: Draw) -> dict[str, Any]:
     """What is imported comes at run time, or stands in the model."""
     keys, values, kt, vt = _entries(d, several=True)
-    nodes = [*_table(d.int(0, 1 << 20), kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
+    nodes = [*_table(d.int(2, 1 << 20), kt, vt), Node("HASHTABLE_SIZE", {"hash_table": "handle"}, ["out"], version=1)]
     nodes[1] = Node("HASHTABLE_IMPORT", {"hash_table": "handle", "keys": "keys", "values": "values"}, [], version=1)
     k, v = BY_NAME[kt], BY_NAME[vt]
     ins = [("keys", Arg(k, keys.shape)), ("values", Arg(v, values.shape))]
