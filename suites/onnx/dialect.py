@@ -46,6 +46,8 @@ class _Touch:
         self.idle = attrs.get("consumed_inputs")
         outputs = version.schema.outputs
         self.may_skip = [j for j, o in enumerate(outputs[:-1]) if o.optional and not o.variadic]
+        if "saved_mean" in {o.name for o in outputs}:  # "Output case #1: Y, mean, var, saved_mean, saved_var"
+            self.may_skip = []
         self.adds = bool(self.hints or self.idle or self.may_skip)
 
 

@@ -73,6 +73,8 @@ def keeps(op: str, version: int) -> tuple[str, ...]:
     """Of an op version."""
     if op in _ALIKE and version < 8:
         return ("shapes",)
+    if op == "Tile" and version == 1:
+        return ("axis",)  # no text before opset 11 counts axes from the back
     if op in ("Softmax", "LogSoftmax", "Hardmax") and version < 13:
         return ("shapes", "axis")  # "axis: ... accepted range is [-r, r-1]", and 1 where nothing is said
     return KEEPS.get(op, ())

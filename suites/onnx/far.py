@@ -2,16 +2,20 @@
 
 An axis of no element makes the others free: a tensor of shape [0, 2147483648] holds nothing, and what is taken,
 repeated, split or padded along its second axis is as large as the text lets it be.  One instance in so many of these
-ops is such a one."""
+ops is such a one.
+
+A position that each element has of its own needs an axis of real elements.  Those of ``_REAL`` reach beyond 2^24, where
+f32 no longer holds each integer, in elements of one byte (of MaxUnpool, whose types are floats, of two)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.core.dtypes import int_range
-from harness.core.instance import Arg, Instance
+from harness.core.dtypes import F32, I64, int_range
+from harness.core.instance import SAME, Arg, Instance
 from harness.declare import Draw, OpVersion
 
 EVERY = 48
@@ -47,7 +51,7 @@ def _shape(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
 
 def _filled(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     name = "shape" if "shape" in v.schema.attrs else "input"
-    far = d.pick((*_FAR, 2**63 - 1))
+    far = d.pick((*_FAR, 2**63 - 1, 2**63 - 1))  # the latter where an element has one byte
     return _list(inst, name, [far, 0] if d.bool() else [0, far])
 
 
@@ -62,7 +66,7 @@ def _padded(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     name = next((n for n in ("pads", "paddings") if n in inst.attrs or n in inst.args), None)
     if name is None:
         return None
-    cut = d.bool() and name == "pads"
+    cut = d.bool()
     far = d.pick(_FAR)
     pads = [0, d.pick((_MIN, -far)) if cut else far, 0, 0]
     pads = pads if d.bool() else [0, 0, 0, pads[1]]
@@ -163,6 +167,110 @@ def _written(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     )
 
 
+def _top(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """TopK: of an axis far longer than any memory, most of what is there, which is nothing."""
+    far = _MAX  # more than a backend may write out
+    new = _with(inst, "X", _tensor(inst.tensors("X")[0], 0, far + d.int(0, 2)))
+    attrs = {n: a for n, a in inst.attrs.items() if n in ("largest", "sorted")} | {"axis": 1}
+    if "K" not in inst.args:
+        return replace(new, attrs=attrs | {"k": far})
+    return replace(_with(new, "K", replace(inst.tensors("K")[0], values=[far])), attrs=attrs)
+
+
+def _resized(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """Resize: of nothing, to as large a size."""
+    if "sizes" not in v.slots_of_schema:
+        return None
+    x = _tensor(inst.tensors("X")[0], 0, d.int(1, 3))
+    sizes = Arg(I64, (2,), values=[0, d.pick((_MAX, 1 << 40))], const=d.bool())  # more than a backend may write out
+    none = {n: Arg(F32, (0,), recipe="small") for n in ("roi", "scales")} if int(v.version) == 11 else {}
+    return replace(inst, args={"X": x, **none, "sizes": sizes}, attrs={"mode": "nearest"} if d.bool() else {})
+
+
+def _shared(inst: Instance, args: dict[str, Any], first: str, other: str, attrs: dict[str, Any]) -> Instance:
+    """The instance with one tensor given to two operands of one shape."""
+    return replace(inst, args={**args, other: replace(args[first])}, attrs={**attrs, SAME: {other: first}})
+
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def _recurrent(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """LSTM, GRU, RNN: extents with which one tensor may be two operands, which is given to both."""
+    gates, way, r = _GATES[v.op], inst.tensors("W")[0].shape[0], inst.tensors("R")[0].shape[2]
+    pairs = [("X", "R"), ("W", "initial_h"), ("W", "initial_c"), ("W", "R"), ("B", "P")]
+    first, other = d.pick([p for p in pairs if p[0] in inst.args and p[1] in inst.args])
+    hidden = 0 if first == "B" else min(r, 3)
+    batch = gates * hidden if first != "B" and other != "P" else d.int(1, 2)
+    steps, features = (way if first == "X" else d.int(1, 3)), hidden if first != "B" else d.int(1, 2)
+    shapes: dict[str, tuple[int, ...]] = {
+        "X": (steps, batch, features),
+        "W": (way, gates * hidden, features),
+        "R": (way, gates * hidden, hidden),
+        "B": (way, 2 * gates * hidden),
+        "sequence_lens": (batch,),
+        "initial_h": (way, batch, hidden),
+        "initial_c": (way, batch, hidden),
+        "P": (way, 3 * hidden),
+    }
+    args: dict[str, Any] = {n: _sized(inst.tensors(n)[0], *shapes[n]) for n in inst.args}
+    if "sequence_lens" in args:
+        args["sequence_lens"] = replace(args["sequence_lens"], values=[d.int(0, steps) for _ in range(batch)])
+    if first == "X":  # elements with which no state grows beyond bounds
+        args["X"] = replace(args["R"], const=args["X"].const)
+    attrs = {n: a for n, a in inst.attrs.items() if n not in (SAME, "layout")}
+    return _shared(inst, args, first, other, attrs | {"hidden_size": hidden})
+
+
+def _one_of_all(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """BatchNormalization-9: "single dimension input of size N in which case C is assumed to be 1", and N is 1 too."""
+    if int(v.version) != 9:
+        return None
+    args: dict[str, Any] = {n: _sized(inst.tensors(n)[0], 1) for n in inst.args}
+    return _shared(inst, args, "X", d.pick(("scale", "B", "mean", "var")), dict(inst.attrs))
+
+
+def _own_scale(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """QuantizeLinear: the scale itself is quantised."""
+    scale = inst.tensors("y_scale")[0]
+    if len(scale.shape) > 1 or scale.dtype is not inst.tensors("x")[0].dtype:
+        return None
+    attrs = {n: a for n, a in inst.attrs.items() if n not in ("block_size", "axis")}
+    attrs |= {"axis": 0} if "axis" in v.schema.attrs else {}
+    return _shared(inst, inst.args | {"x": replace(scale)}, "x", "y_scale", attrs)
+
+
+def _few_axes(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """MeanVarianceNormalization: of a scalar, which has no axis; along one of four axes."""
+    x = inst.tensors("X")[0]
+    if d.bool():
+        return replace(_with(inst, "X", _tensor(x)), attrs={"axes": []})
+    rank = d.pick((3, 4, 4))
+    axis = d.int(-rank if v.dialect.counts_back(v) else 0, rank - 1)
+    return replace(_with(inst, "X", _tensor(x, *(d.int(1, 3) for _ in range(rank)))), attrs={"axes": [axis]})
+
+
+def _many_parts(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """Split: many parts of nothing."""
+    if "num_outputs" not in v.schema.attrs:
+        return _parted(v, d, inst)
+    if d.bool():
+        return _parted(v, d, inst)
+    n = d.int(8, 12)
+    return replace(inst, args={"input": _tensor(inst.tensors("input")[0], 0, 2)}, attrs={"num_outputs": n}, outs=n)
+
+
+def _keys(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """Attention: as many keys without elements, which no query sees."""
+    if "nonpad_kv_seqlen" not in inst.args or inst.tensors("Q")[0].dtype is not inst.tensors("V")[0].dtype:
+        return None
+    far = (1 << 24) + d.int(1, 5)
+    q, k = (1, 1, 0, 0), (1, 1, far, 0)
+    args: dict[str, Any] = {n: _tensor(inst.tensors(n)[0], *(q if n == "Q" else k)) for n in "QKV"}
+    at = replace(inst.tensors("nonpad_kv_seqlen")[0], shape=(1,), values=[d.pick((far, far - 1))], dynamic=())
+    return replace(inst, args={**args, "nonpad_kv_seqlen": at}, attrs={"scale": 1.0}, outs=1)
+
+
 def _columns(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     far = d.pick((_MAX, (1 << 24) + 1, 1 << 40))
     y = inst.tensors("Y")[0]
@@ -194,6 +302,95 @@ def _one_window(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     return replace(_with(inst, "size", replace(inst.tensors("size")[0], values=[1])), attrs=attrs)
 
 
+def _long(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """GatherElements, ScatterElements: places at both ends of an axis of 16 MiB, each of them once."""
+    data, i = inst.tensors("data")[0], inst.tensors("indices")[0]
+    if data.dtype.bits != 8:
+        return None
+    n, back = (1 << 24) + d.int(2, 5), v.dialect.counts_back(v)
+    axis, shape = d.pick(((0, (n,)), (0, (n, 1)), (1, (1, n))))
+    values = [d.pick((n - 1, -1)) if back else n - 1, d.pick((0, -n)) if back else 0, 1 << 23][: d.int(1, 3)]
+    at = tuple(len(values) if k == axis else 1 for k in range(len(shape)))
+    plain = "bool" if data.dtype.kind == "b" else "small"
+    bare: dict[str, Any] = {"values": None, "recipe": plain, "dynamic": (), "const": False, "encoding": ""}
+    args: dict[str, Any] = {"data": replace(data, shape=shape, **bare)}
+    args["indices"] = replace(i, shape=at, values=values, dynamic=(), recipe="small")
+    if "updates" in inst.args:
+        args["updates"] = replace(inst.tensors("updates")[0], shape=at, **bare)
+    return replace(inst, args=args, attrs={"axis": axis} if axis or d.bool() else {})
+
+
+def _unpooled(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """MaxUnpool: one element into a row of 2^24 and some."""
+    x, i = inst.tensors("X")[0], inst.tensors("I")[0]
+    if x.dtype.bits != 16 or not d.chance(3):
+        return None
+    n = (1 << 24) + d.int(2, 5)
+    one: dict[str, Any] = {"shape": (1, 1, 1), "dynamic": (), "const": False, "encoding": ""}
+    args: dict[str, Any] = {"X": replace(x, **one, values=None, recipe="small"), "I": replace(i, **one, values=[n - 1])}
+    return replace(inst, args=args, attrs={"kernel_shape": [n]})
+
+
+def _sized(a: Arg, *shape: int) -> Arg:
+    """An operand of another shape; elements that stand one by one are repeated."""
+    if a.values is None:
+        return replace(a, shape=shape, dynamic=())
+    n = math.prod(shape)
+    return replace(a, shape=shape, dynamic=(), values=(list(a.values) * (n // max(1, len(a.values)) + 1))[:n])
+
+
+def _windowed(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
+    """Conv and its like: a stride, a dilation, a padding, a window or an extent at the end of i32; no filter; many."""
+    xs, ws = ("X", "W") if "X" in inst.args else ("x", "w")
+    x, w = inst.tensors(xs)[0], inst.tensors(ws)[0]
+    batch, c, *s = x.shape
+    first, g, *k = w.shape
+    if v.op == "QLinearConv" and inst.tensors("w_scale")[0].shape:
+        return None
+    turned, group, r = v.op == "ConvTranspose", inst.attrs.get("group", 1), len(s)
+    at = d.int(0, r - 1)
+    filters = g * group if turned else first
+    attrs: dict[str, Any] = {"group": group} if group > 1 else {}
+
+    def one(value: int, rest: int = 1, n: int = r) -> list[int]:
+        return [value if i == at else rest for i in range(n)]
+
+    how = d.pick(
+        ("stride", "dilation", "pad", "window", "none", "none", "many", "many", *(("extent", "more") if turned else ()))
+    )
+    if how == "stride":
+        s, attrs = (one(1) if turned else s), attrs | {"strides": one(_MAX)}
+        k = k if turned else one(1)
+    elif how == "dilation":
+        k, attrs = one(1), attrs | {"dilations": one(_MAX)}
+    elif how == "pad" or how == "window":
+        batch, attrs = 0, attrs | {"pads": one(_MAX, 0, 2 * r)}
+        if how == "window" or turned:
+            k, filters = one(_MAX), 0
+        else:
+            k = one(1)
+    elif how == "none":
+        filters, attrs = 0, attrs | ({"output_shape": one(d.int(1, 3))} if turned else {"pads": [1] * (2 * r)})
+    elif how == "many":
+        batch, c, filters, s, k, attrs = 1, 1, d.pick((130, 300, 2100, 2100)), [1] * r, [1] * r, {}
+    elif how == "extent":
+        batch, attrs = 0, attrs | {"output_shape": one(d.pick((_MAX, _MAX, 0)))}
+    else:
+        attrs |= {"output_shape": [1] * r, "output_padding": [2] * r, "strides": [3] * r}
+    group = attrs.get("group", 1)
+    shape = (c, filters // group, *k) if turned else (filters, c // group, *k)
+    new = _with(_with(inst, xs, _sized(x, batch, c, *s)), ws, _sized(w, *shape))
+    if "B" in inst.args:
+        new = _with(new, "B", _sized(inst.tensors("B")[0], filters))
+    if v.op == "ConvInteger" and "w_zero_point" in inst.args:
+        new = _with(new, "w_zero_point", _sized(inst.tensors("w_zero_point")[0], filters))
+    return replace(new, attrs=attrs | ({"kernel_shape": k} if d.bool() else {}))
+
+
+_REAL: dict[str, Make] = {
+    **dict.fromkeys(("GatherElements", "ScatterElements", "Scatter"), _long),
+    "MaxUnpool": _unpooled,
+}
 _MAKES: dict[str, Make] = {
     "Shape": _part_of_shape,
     "Slice": _one_step,
@@ -205,7 +402,11 @@ _MAKES: dict[str, Make] = {
     "RandomNormal": _filled,
     "Tile": _tiled,
     "Pad": _padded,
-    "Split": _parted,
+    "Split": _many_parts,
+    "BatchNormalization": _one_of_all,
+    "MeanVarianceNormalization": _few_axes,
+    "QuantizeLinear": _own_scale,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     "Gather": _taken,
     "GatherND": _picked,
     "ScatterND": _picked,
@@ -215,12 +416,19 @@ _MAKES: dict[str, Make] = {
     "OneHot": _hot,
     "ReverseSequence": _reversed,
     "TensorScatter": _written,
+    "Attention": _keys,
+    "TopK": _top,
+    "Resize": _resized,
     "ArrayFeatureExtractor": _columns,
+    **dict.fromkeys(("Conv", "ConvTranspose", "ConvInteger", "QLinearConv"), _windowed),
 }
 
 
 def far_of(v: OpVersion, d: Draw, inst: Instance, takes: Callable[[Any, Instance], bool]) -> Instance:
     """The instance, or now and then one of nothing that is far larger, where the reference takes it."""
+    real = _REAL.get(v.op)
+    if real is not None and not d.breaking and d.chance(EVERY):
+        return real(v, d, inst) or inst
     make = _MAKES.get(v.op)
     if make is None or d.breaking or not d.chance(EVERY):
         return inst

@@ -39,7 +39,10 @@ def _wide(v: Array) -> Array:
 
 
 def additive(mask: Array | None, keys: int) -> Array | None:
-    """A mask as f64 terms: booleans give 0 or -inf; a mask shorter than the keys forbids the rest."""
+    """A mask as f64 terms: booleans give 0 or -inf; a mask shorter than the keys forbids the rest, one of no axis is
+    the same for all of them."""
+    if mask is not None and not mask.ndim:
+        mask = np.broadcast_to(mask, (keys,))
     return None if mask is None else _terms(mask, keys)
 
 
@@ -57,7 +60,7 @@ def _terms(mask: Array, keys: int) -> Array:
 def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: int, right: int) -> Array | None:
     """Which keys a query may see: j <= i + offset when causal, i + offset - left <= j <= i + offset + right where those
     are not negative.  An array of offsets gives a leading axis of batches and one of heads."""
-    if not causal and left < 0 and right < 0:
+    if not queries or (not causal and left < 0 and right < 0):
         return None
     off = np.asarray(offset, np.int64).reshape(-1, 1, 1, 1) if np.ndim(offset) else int(offset)
     ahead = np.arange(keys) - (np.arange(queries)[:, None] + off)
@@ -171,7 +174,7 @@ def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended
     if whole is not None and not _fits(whole.shape, (*q.shape[:3], keys)):
         raise RuleError("mask-fits", f"a mask {list(whole.shape)} for scores {[*q.shape[:3], keys]}")
     ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
-    if lengths is not None:
+    if lengths is not None and queries:
         inside = (np.arange(keys) < lengths.astype(np.int64)[:, None])[:, None, None, :]
         ok = inside if ok is None else ok & inside
     if ok is not None:
@@ -340,6 +343,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     elif d.empty:
         b, queries, ev = d.pick(((0, queries, ev), (b, 0, ev), (b, queries, 0)))
         keys = 0 if not b * queries and d.chance(3) else keys
+        e = 0 if d.chance(8) and not d.breaking else e
     heads = kv * group
     flat = d.bool()
     if flat and d.empty and not d.breaking and d.chance(3):  # as many heads as 32 bits count, of nothing
@@ -352,7 +356,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
     past = 0
     cached = given(d, "lengths", 4)
     if given(d, "past_k", 3) and not cached:
-        past = d.pick((17, 129, 300)) if longest == 4 else d.int(1, 4)
+        alike = queries and group == 1 and d.chance(4)  # as the queries are: the same tensor may be both
+        past = d.pick((17, 129, 300)) if longest == 4 else queries if alike else d.int(1, 4)
+        past = 0 if d.empty and not d.breaking and d.bool() else past
         out["past_k"], out["past_v"] = T((b, kv, past, e)), T((b, kv, past, ev))
     if cached:
         out["lengths"] = T((b,), values=[d.int(min(1, keys), keys) for _ in range(b)], dtype=I64)
@@ -362,9 +368,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         if heads > 1 << 16:  # of which no other shape holds nothing
             shape = full
         elif d.chance(12) and not d.breaking:
-            shape = (past + keys,)
+            shape = d.pick(((past + keys,), ()))
         if (
-            "lengths" in d.version.slots_of and heads < 1 << 16 and d.chance(4)
+            shape and "lengths" in d.version.slots_of and heads < 1 << 16 and d.chance(4)
         ):  # texts that name lengths let a mask end early
             least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
@@ -372,7 +378,7 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         boolean = d.dtype("mask").kind == "b"
         out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit")))
     out["causal"] = param(d, "causal", d.bool)
-    out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125)))
+    out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125) if e else (0.5, 1.0)))
     out["softcap"] = param(d, "softcap", lambda: d.pick((0.0, 0.0, 2.0, 30.0)))
     out["qk_mode"] = param(d, "qk_mode", lambda: d.int(0, 3))
     if "softmax_type" in d.version.param_codecs and d.chance(3):

@@ -489,7 +489,9 @@ def _draw_einsum(d: Draw) -> dict[str, Object]:
     terms, xs = [], []
     for _ in range(d.pick((1, 2, 2, 2, 3))):
         mine = d.subset(letters, 1)[:3]
-        if d.chance(6):
+        if d.max_rank >= 8 and d.chance(24):  # a scalar
+            mine = []
+        if mine and d.chance(6):
             mine.append(d.pick(mine))  # a diagonal
         at = d.int(0, len(mine)) if dots and d.int(0, 3) else None
         shape = [extent[c] for c in mine]

@@ -470,6 +470,18 @@ def argmin(
     return _arg("min", x, axis, keepdims, select_last, dtype)
 
 
+def _arg_of_none(d: Draw) -> dict[str, Object]:
+    """An axis without elements, beside others that have some or none."""
+    v = _draw_arg(d)
+    shape = list(v["x"].shape)
+    shape[v["axis"]] = 0
+    return {**v, "x": T([n if k == v["axis"] % len(shape) else max(1, n) for k, n in enumerate(shape)])}
+
+
+for _meaning in (argmax, argmin):
+    _meaning.breaks("axis-not-empty")(_arg_of_none)
+
+
 def _whole_sum(inputs: dict[str, Object], params: dict[str, Object]) -> Array:
     return np.abs(inputs["x"].astype(np.float64)).sum(params["axis"], keepdims=True)
 

@@ -99,7 +99,7 @@ def dft(
 
     x: last axis 1 (real) or 2 (real and imaginary).  onesided: the first length // 2 + 1 bins of a real signal, or
     (inverse) a real signal of such bins.  Raises RuleError "real-or-complex", "axis-is-signal", "onesided-is-real",
-    "half-is-complex", "length-positive".
+    "half-is-complex", "length-not-negative".
     """
     r = x.ndim
     if not -r <= axis < r - 1 or axis == -1:
@@ -109,13 +109,15 @@ def dft(
         raise RuleError("onesided-is-real", "a complex signal has no one-sided spectrum")
     if onesided and inverse and x.shape[-1] != 2:
         raise RuleError("half-is-complex", "a one-sided spectrum is complex")
-    if length is not None and length < 1:
-        raise RuleError("length-positive", f"length {length}")
+    if length is not None and length < 0:
+        raise RuleError("length-not-negative", f"length {length}")
     _hold_parts(x)
     n = length if length is not None else 2 * (x.shape[a] - 1) if onesided and inverse else x.shape[a]
     if not prod([*x.shape[:a], *x.shape[a + 1 :]]):  # whatever the length, there is nothing
         bins = n // 2 + 1 if onesided and not inverse else n
         return np.zeros((*x.shape[:a], bins, *x.shape[a + 1 : -1], 1 if onesided and inverse else 2))
+    if not n:  # the sum over no sample
+        return np.zeros((*x.shape[:a], int(onesided and not inverse), *x.shape[a + 1 : -1], 2 - (onesided and inverse)))
     z = _complex(x)
     if onesided and inverse:
         return np.fft.ifft(_half(z, n, a), axis=a).real[..., None]
@@ -137,6 +139,8 @@ def draw_signal(d: Draw, axis_first: int = 0) -> dict:
     length = d.pick((None, n, d.int(1, n), n + d.int(1, 3)))
     if onesided and inverse and length is not None:
         length = max(2, min(length, 2 * n - 1))
+    if d.chance(24) and not d.breaking:
+        length = 0
     if d.empty and len(sizes) > 1 and not d.breaking:  # no signal, of whatever length
         sizes = tuple(m if i == axis else 0 for i, m in enumerate(sizes))
         length = 2**31 - 1 if not inverse and d.bool() else length
@@ -164,10 +168,10 @@ def _axis_of_parts(d: Draw) -> dict:
     return {"x": x, "axis": d.pick((2, 3, -4)), "length": None, "inverse": False, "onesided": False}
 
 
-@dft.breaks("length-positive")
+@dft.breaks("length-not-negative")
 def _no_length(d: Draw) -> dict:
     x = T((d.int(1, 2), d.int(2, 5), 1))
-    return {"x": x, "axis": 1, "length": d.pick((0, -1)), "inverse": False, "onesided": False}
+    return {"x": x, "axis": 1, "length": d.pick((-2, -1)), "inverse": False, "onesided": False}
 
 
 @dft.breaks("real-or-complex")

@@ -104,9 +104,20 @@ def _pick_bound(i: int) -> Tolerance:
     return bounded(bound, "that of the mode")
 
 
+def _saved_open(inputs: dict, params: dict) -> str | None:
+    """ "Saved mean used during training to speed up gradient computation", and so of the variance: no text has the
+    formula; some keep the inverse of the standard deviation."""
+    if not params["training"]:
+        return None
+    saved = np.ones(inputs["mean"].shape, bool)
+    why = "BatchNormalization: no text says what saved_mean and saved_var hold"
+    return underspecified(why, (None, None, None, saved, saved))
+
+
 @semantics(
     error=tuple(_pick_bound(i) for i in range(3)),
     source="ONNX BatchNormalization-1..15",
+    ambiguous=_saved_open,
     data={
         "x": ("unit", "small", "uniform:-4:4", "wide", "special"),
         "var": ("positive", "uniform:0.25:4"),
@@ -126,10 +137,12 @@ def batch_norm(
     momentum: Real = 0.9,
     spatial: Flag = True,
     training: Flag = False,
-) -> Array:
-    """With the given statistics, or (training) with the batch's own, and then the running ones come as well."""
+) -> Object:
+    """With the given statistics, or (training) with the batch's own, and then the running ones come as well, and as
+    many that are saved for the gradient."""
     if training:
-        return n.batch_norm_training.fn(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+        given = n.batch_norm_training.fn(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
+        return (*given, given[1], given[2])
     return n.batch_norm.fn(x, mean, var, scale, bias, epsilon=epsilon, spatial=spatial)
 
 
@@ -144,7 +157,10 @@ def _batch_apart(d: Draw) -> dict:
 @batch_norm.draw
 def _draw_batch(d: Draw) -> dict:
     shape = d.shape(2, 5, lo=1)
-    training = d.fixed["training"] if "training" in d.fixed else d.bool()
+    rare = 7 <= int(d.version.version) < 14  # a training is told by the number of results alone
+    if d.max_rank >= 8 and d.min_rank < 4 and d.chance(24):
+        shape = (*shape, *(1,) * d.int(1, 8 - len(shape)))
+    training = d.fixed["training"] if "training" in d.fixed else d.chance(6) if rare else d.bool()
     spatial = "spatial" not in d.version.param_codecs or training or d.bool()
     if not spatial and d.max_rank > 5 and d.chance(6):
         shape = (d.int(1, 2), *(d.int(0 if d.empty else 1, 2) for _ in range(d.int(4, 8))))

@@ -6,9 +6,9 @@ from typing import Any as Object
 
 import numpy as np
 
-from harness.core.dtypes import float_max, of
+from harness.core.dtypes import DType, float_max, of
 from harness.core.errors import RuleError
-from harness.declare import Flag, Float, Int, Ints, Num, T, accumulates, composed, exact, semantics, underspecified
+from harness.declare import Flag, Float, Int, Ints, Numeric, T, accumulates, composed, exact, semantics, underspecified
 from harness.generate.draw import Draw
 from suites.semantics.bounds import unordered
 from suites.semantics.movement.common import prod
@@ -81,8 +81,8 @@ def _summed(
     if x.shape[1] % max(cells, 1) or x.shape[2] != prod(counts):
         raise RuleError("columns-fit", f"x {list(x.shape)} for block {list(block)}, windows {list(counts)}")
     c = x.shape[1] // cells
-    whole = of(x).kind != "f"
-    out = np.zeros((x.shape[0], c, *image), x.dtype if whole else np.float64)
+    held = {"f": np.float64, "c": np.complex128}.get(of(x).kind, x.dtype)
+    out = np.zeros((x.shape[0], c, *image), held)
     if not out.size:
         return out
     cols = x.reshape(x.shape[0], c, *block, *counts)
@@ -102,20 +102,27 @@ def _summed(
 def _sum_overflows(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     """A sum of absolute values beyond the type: a partial sum may be infinite."""
     x = inputs["x"]
-    if of(x).kind != "f":
+    if of(x).kind not in "fc":
         return None
-    sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
+    if of(x).kind == "c":
+        sizes = np.where(np.isfinite(x), np.abs(x.real.astype(np.float64)) + np.abs(x.imag.astype(np.float64)), 0.0)
+    else:
+        sizes = np.where(np.isfinite(x), np.abs(x.astype(np.float64)), 0.0)
     total = _summed(
         sizes, *(params[n] for n in ("image", "block")), *(params.get(n) for n in ("strides", "pads", "dilations"))
     )
-    return underspecified("a partial sum beyond the range of the type", total > float_max(of(x)))
+    return underspecified("a partial sum beyond the range of the type", total > _top(of(x)))
+
+
+def _top(d: DType) -> float:
+    return float(np.finfo(d.np).max) if d.kind == "c" else float_max(d)
 
 
 @semantics(
     error=accumulates(lambda c: float(prod(c.params["block"]) + 1)), ambiguous=_sum_overflows, source="ONNX Col2Im-18"
 )
 def col2im(
-    x: Num[Array, "n k l"],
+    x: Numeric[Array, "n k l"],
     *,
     image: Ints,
     block: Ints,
@@ -130,6 +137,23 @@ def col2im(
     return _summed(x, image, block, strides, pads, dilations)
 
 
+def _far_image(d: Draw, r: int, image: bool) -> dict:
+    """An image of no batch, or blocks of no channel, as large as 32 bits count."""
+    ones, at = (1,) * r, d.int(0, r - 1)
+    far = tuple(2**31 - 1 if k == at else 1 for k in range(r))
+    n, c = (0, d.int(0, 2)) if image else (d.int(0, 2), 0)
+    image_shape = far if image else tuple(v + d.int(0, 1) for v in far)
+    strides = tuple(2**31 - 1 if k == at else 2 for k in range(r))
+    return {
+        "x": T((n, c, 1)),
+        "image": image_shape,
+        "block": ones if image else far,
+        "strides": strides,
+        "pads": (0,) * (2 * r),
+        "dilations": ones,
+    }
+
+
 @col2im.draw
 def _draw_col2im(d: Draw) -> dict:
     r = d.pick((2, 2, 2, 3))
@@ -138,7 +162,9 @@ def _draw_col2im(d: Draw) -> dict:
     st = tuple(d.int(1, 2) for _ in range(r))
     p = tuple(d.int(0, 1) for _ in range(2 * r))
     if d.chance(8) and not d.breaking:  # far ones
-        how = d.int(0, 3)
+        how = d.int(0, 4)
+        if how == 4 and d.bool():
+            return _far_image(d, r, not d.chance(6))
         if how == 0:  # padding beyond block and image
             p = tuple(d.pick((3, 4)) for _ in p)
         elif how == 1:
@@ -224,6 +250,8 @@ def _unpool_into_more(inputs: dict, params: dict) -> str | None:
     if shape is None:
         return None
     covered, whole = _unpooled(x, **{n: params[n] for n in ("kernel", "strides", "pads", "shape")}), [*map(int, shape)]
+    if covered == whole:
+        return None
     ours, other = _placed(x, index, covered, shape), _placed(x, index, whole, shape)
     from_ = np.arange(1, x.size + 1)  # which element of x stands where
     at = _placed(from_, index, covered, shape) != _placed(from_, index, whole, shape)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.core.dtypes import of
-from harness.core.instance import Arg, Graph, Instance
+from harness.core.instance import SAME, Arg, Graph, Instance
 from harness.core.limits import bounded, timed
 from harness.core.quiet import quiet
 from harness.declare.op_version.moves import ELEMENTS, changed, plain
@@ -37,6 +37,8 @@ _ANY_INTEGERS = {"small", "full", "special"}
 def at_edges(version: Any, d: Draw, inst: Instance) -> Instance:
     """The instance; one in ``EVERY`` with one place moved, one with special values in an operand that has none."""
     how = d.int(0, EVERY - 1)
+    if inst.attrs.get(SAME):
+        return inst  # two operands would have to be moved as one
     held = (x[0] if isinstance(x, list) and x else x for x in inst.attrs.values())
     if how >= EVERY - 2 and any(isinstance(x, Graph) for x in held) and SCALAR_BODY not in version.entry.sampling.tags:
         return inst  # blocks state shapes and casts of their own
@@ -75,7 +77,9 @@ def _with_special(d: Draw, a: Arg, at_ends: bool) -> Arg:
     if a.values is None:
         return replace(a, recipe="special")
     values = list(a.values)
-    values[d.int(0, len(values) - 1)] = d.pick(ends.specials(a.dtype) if at_ends and d.bool() else _SPECIAL)
+    last = len(values) - 1
+    at = d.pick((0, last, d.int(0, last))) if at_ends else d.int(0, last)
+    values[at] = d.pick(ends.specials(a.dtype) if at_ends and d.bool() else _SPECIAL)
     return replace(a, values=values)
 
 

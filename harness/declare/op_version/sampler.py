@@ -120,9 +120,11 @@ class Sampler(Resolved):
             n = attrs.pop("@outs")
         dialect = self.dialect
         inst = dialect.finish(self, d, Instance(dialect.name, self.op, self.version, d.opset, attrs, b.args, n))
-        if dialect.shares_tensors and self.alike and not d.breaking and d.chance(_SAME_EVERY):
+        if d.breaking or inst.evaluated is not None or inst.attrs.get(SAME):
+            return inst  # what was evaluated already stays as it is
+        if dialect.shares_tensors and self.alike and d.chance(_SAME_EVERY):
             self._share(d, inst)
-        if dialect.shares_elements and self.variadic and not d.breaking and d.chance(_SAME_EVERY):
+        if dialect.shares_elements and self.variadic and d.chance(_SAME_EVERY):
             self._share_listed(d, inst)
         return inst
 

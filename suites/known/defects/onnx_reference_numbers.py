@@ -116,6 +116,17 @@ def indices_as_they_are(g: Given) -> list[Any] | None:
     return found and [found[0].value.astype(g["values"].dtype) * (on - off) + off]
 
 
+def places_that_wrap(g: Given) -> list[Any]:
+    """TensorScatter: the place of an element is added up in int64, which wraps around, before the modulo."""
+    out, update, first = g["past_cache"].copy(), g["update"], g["write_indices"]
+    axis = int(g.attr("axis", -2)) % out.ndim
+    with np.errstate(over="ignore"):
+        at = (first[:, None] + np.arange(update.shape[axis], dtype=np.int64)) % out.shape[axis]
+    for row, new, places in zip(out, update, at, strict=True):
+        np.moveaxis(row, axis - 1, 0)[places] = np.moveaxis(new, axis - 1, 0)
+    return [out]
+
+
 def truth_of_the_text(g: Given) -> list[Any]:
     """Cast: strings are true unless they are empty; truth values are written as Python's."""
     x = g["input"]

@@ -19,16 +19,17 @@ def _normalised(g: Given, kept: tuple[bool, bool]) -> list[Expected]:
     bias and the second statistic are read, which may be the same tensor.  kept: mean and variance that are not."""
     shared, full = g.inst.shared(), g.reevaluate(outs=3)
     assert full is not None
-    at = {s: shared.get(s, s) for s in ("scale", "B", "input_mean", "input_var")}
-    held: dict[str, Any] = {} if kept[0] else {at["input_mean"]: full[1].value}
+    m, v = (slot.name for slot in g.case.version.schema.inputs[3:])
+    at = {s: shared.get(s, s) for s in ("scale", "B", m, v)}
+    held: dict[str, Any] = {} if kept[0] else {at[m]: full[1].value}
     changed: dict[str, Any] = {}
     row = full
-    if at["input_var"] in held:  # the mean stands in it when the variance is read
-        changed["input_var"] = held[at["input_var"]].astype(full[2].value.dtype)
+    if at[v] in held:  # the mean stands in it when the variance is read
+        changed[v] = held[at[v]].astype(full[2].value.dtype)
         row = g.reevaluate(inputs=changed, outs=3) or full
     if not kept[1]:
-        held[at["input_var"]] = row[2].value
-    mean = row[1] if kept[0] or at["input_mean"] != at["input_var"] or kept[1] else row[2]
+        held[at[v]] = row[2].value
+    mean = row[1] if kept[0] or at[m] != at[v] or kept[1] else row[2]
     variance = row[2]
     changed |= {s: held[at[s]].astype(g[s].dtype) for s in ("scale", "B") if at[s] in held}
     row = g.reevaluate(inputs=changed, outs=3) or full
@@ -61,10 +62,12 @@ def _overwritten(g: Given, late: bool) -> PerNode:
 
 
 def ort_f16_statistics_over_operands(g: Given) -> Outputs:
-    """The same of a node of f16: it computes in f32, and its statistics are written over operands cast to f32."""
-    if g.inst.outs != 3:
+    """The same of a node of f16: it computes in f32, and its statistics are written over operands cast to f32.  What is
+    saved for a gradient is open."""
+    if g.inst.outs not in (3, 5):
         return None
-    return [Near(e.value, _room(e)) for e in _normalised(g, (False, False))]
+    told = [Near(e.value, _room(e)) for e in _normalised(g, (False, False))]
+    return [*told, *(Near(e.value, np.full(e.value.shape, np.inf)) for e in g.expected[3:])]
 
 
 def ort_statistics_over_operands(g: Given) -> PerNode:

@@ -134,16 +134,16 @@ def _flex(call: Call) -> np.ndarray:
         raise RuleError("head-size-agrees", shapes)
     if k.shape[:3] != v.shape[:3]:
         raise RuleError("keys-per-value", shapes)
-    if q.shape[1] % k.shape[1]:
+    if q.shape[1] % max(1, k.shape[1]) or (q.shape[1] and not k.shape[1]):
         raise RuleError("heads-divide", f"{q.shape[1]} query heads, {k.shape[1]} key heads")
-    group = q.shape[1] // k.shape[1]
+    group = q.shape[1] // max(1, k.shape[1])
     k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
     scale = call.attr("scale")
     precision = call.attr("softmax_precision") or (F64 if of(call.inputs["Q"]) is F64 else F32)
     scores = np.matmul(q, k.swapaxes(-1, -2)) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
     scores = _through(call, "score_mod", scores, precision)
     with np.errstate(all="ignore"):
-        e = np.exp(scores - scores.max(-1, keepdims=True))
+        e = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
         weights = _through(call, "prob_mod", e / e.sum(-1, keepdims=True), precision)
     return np.matmul(weights, v)
 
@@ -177,6 +177,10 @@ def _draw_flex(d: Draw) -> dict:
         long = d.int(0, 2)
         lq, lk = (d.pick((17, 129, 300)) if long == k else n for k, n in enumerate((lq, lk)))
         e = ev = d.pick((64, 300)) if long == 2 else e
+    elif d.chance(10) and not d.breaking:  # of nothing: no key sums to 0
+        sizes = [b, kv, lq, lk, ev]
+        sizes[d.int(0, 4)] = 0
+        b, kv, lq, lk, ev = sizes
     dtype = d.types["T1"]
     out: dict[str, Any] = {
         "Q": T((b, kv * group, lq, e), "unit"),
@@ -217,7 +221,7 @@ op(
         "ONNX ai.onnx.preview FlexAttention-1",
     ),
     Spelling(out_dtype=lambda c, i: of(c.inputs["Q"])),
-    Sampling(_draw_flex),
+    Sampling(_draw_flex, tags=("scalar-body",)),
     Checks(
         breaks={
             "heads-divide": _qkv((1, 3, 2, 4), (1, 2, 2, 4), (1, 2, 2, 4)),

@@ -127,6 +127,8 @@ def _draw_image(d: Draw) -> dict[str, Any]:
     mode = d.pick(modes.split()) if d.bool() else modes.split()[0]
     # enough columns that chroma is interpolated
     x = _mosaic(d, 5, 19) if form == "JPEG" else _mosaic(d, 1, 6)
+    if d.chance(64):  # more bytes
+        x = _mosaic(d, 40, 48)
     if form == "JPEG":
         how = {**how, "quality": d.pick((100, 95, 75, 30)), "optimize": True}
     if pixel_format == "Grayscale" and not d.chance(4):

@@ -36,8 +36,8 @@ def _draw(d: Draw) -> dict:
     schema = d.version.schema
     rank = d.int(1, 3)
     shape = [d.int(8, 16) for _ in range(rank - 1)] + [256 // (8 ** (rank - 1)) * d.int(1, 3) or 8]
-    if d.chance(16):  # of few elements their type, and that they stand in the range
-        shape = list(d.shape(0, 4))
+    if d.chance(8):  # of few elements their type, and that they stand in the range
+        shape = list(d.shape(0, 4)) if d.bool() else [d.pick((0, 1, 1)) for _ in range(d.int(1, 4))]
     if "shape" in schema.attrs:
         out["shape"] = shape
     else:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import F32, I64, DType
+from harness.core.dtypes import F32, I64, DType, int_range
 from harness.core.errors import RuleError
-from harness.core.instance import Arg, Graph, Node
+from harness.core.instance import SAME, Arg, Graph, Node
 from harness.declare import Call, Checks, Draw, Evaluation, Sampling, Spelling, T, exact
 from suites.onnx import op
 from suites.onnx.blocks import literal
@@ -117,6 +117,18 @@ def _split(c: Call) -> list:
     return [s.split(c.inputs["input"], how, int(c.attr("axis", 0)), bool(c.attr("keepdims", 1)))]
 
 
+def _odd_split(d: Draw, shape: list[int], axis: int) -> dict[str, Any]:
+    """Parts far longer than the axis, of which there is one; of no part, nothing; many."""
+    out: dict[str, Any] = {"keepdims": 0} if d.bool() else {}
+    how = d.int(0, 3)
+    if how < 2:
+        far = int_range(d.dtype("split"))[1]
+        return {**out, "split": T((), values=[d.pick((far, far - shape[axis]))])}
+    many = 0 if how == 2 or d.bool() else d.pick((17, 130, 300, 2100))
+    shape = [many if k == axis % len(shape) else min(n, 2) for k, n in enumerate(shape)]
+    return {**out, "input": T(shape), "split": T((many,), values=[1] * many)}
+
+
 def _draw_split(d: Draw) -> dict:
     shape = d.shape(1, 4, lo=1)
     axis = d.axis(len(shape))
@@ -125,6 +137,8 @@ def _draw_split(d: Draw) -> dict:
     if axis != 0 or d.bool():
         out["axis"] = axis
     how = d.int(0, 2)
+    if how and d.chance(16) and not d.breaking:
+        return {**out, **_odd_split(d, list(shape), axis)}
     if how == 1:
         out["split"] = T((), values=[d.int(1, n + 1)])
     elif how == 2:
@@ -200,7 +214,16 @@ op(
 # -- optionals
 
 
+def _no_numbers(d: Draw, dtype: DType) -> T | None:
+    """A tensor of floats with NaN at its ends."""
+    if dtype.kind != "f" or dtype.bits < 16:
+        return None
+    return T((3,), values=[d.pick((float("nan"), 1.0)), 2.0, float("nan")], dtype=dtype)
+
+
 def _element(d: Draw, dtype: DType) -> T:
+    if d.chance(16) and (odd := _no_numbers(d, dtype)) is not None:
+        return odd
     return seq_of(d, dtype, 1) if d.chance(3) else T(d.shape(0, 8 if d.chance(8) else 4), dtype=dtype)
 
 
@@ -248,7 +271,8 @@ def _draw_identity(d: Draw) -> dict:
     if how == 1 and admits(d, "input", "optional({})", dtype):
         held = _element(d, dtype) if admits(d, "input", "optional(seq({}))", dtype) else T(d.shape(0, 4), dtype=dtype)
         return {"input": T((), kind="optional", items=[held], dtype=dtype)}
-    return {"input": T(d.shape(0), dtype=dtype)}
+    odd = _no_numbers(d, dtype) if how == 2 and d.bool() else None
+    return {"input": odd or T(d.shape(0), dtype=dtype)}
 
 
 op(
@@ -288,8 +312,13 @@ def _draw_map(d: Draw) -> dict:
         inputs.append(("b", Arg(beside, (-1,))))
         nodes.append(Node("Concat", {"inputs": ["b", "b"]}, ["bb"], {"axis": 0}))
         outs["bb"] = beside.name
-    for name in ("c", "d")[: d.int(0, 2)]:
-        beside, shape = d.pick((dtype, *types)), d.shape(0, 8)
+    plain = ("c", "d")[: d.int(0, 2)]
+    beside = dtype
+    shape: tuple[int, ...] = ()
+    alike = len(plain) == 2 and d.chance(4)  # one tensor twice
+    for name in plain:
+        if not (alike and name == "d"):
+            beside, shape = d.pick((dtype, *types)), d.shape(0, 8)
         more.append(T(shape, dtype=beside))
         inputs.append((name, Arg(beside, shape)))
         nodes.append(Node("Identity", {"input": name}, [2 * name], {}))
@@ -305,7 +334,11 @@ def _draw_map(d: Draw) -> dict:
     )
     result = "i64" if nodes[-1].op == "Shape" else dtype.name
     body = Graph(inputs, nodes, ["y", *outs], meta={"out_types": {"y": result, **outs}})
-    out = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
+    out: dict[str, Any] = {"input_sequence": q, "body": body, "@outs": 1 + len(outs)}
+    if alike:
+        at = len(more) - 2
+        more[at + 1] = more[at]
+        out[SAME] = {f"additional_inputs#{at + 1}": f"additional_inputs#{at}"}
     return {**out, "additional_inputs": more} if more else out
 
 

@@ -74,9 +74,22 @@ def _draw_mel(d: Draw) -> dict:
         out["sample_rate"] = T((), values=[100])
         out["dft_length"] = T((), values=[d.int(4, 20)])
         out["lower_edge_hertz"], out["upper_edge_hertz"] = T((), values=[0.0]), T((), values=[float(d.int(10, 40))])
+    if d.chance(6):
+        out |= _odd_mel(d)
     if d.bool():
         out["output_datatype"] = d.pick(d.version.schema.dtypes("T3"))
     return out
+
+
+def _odd_mel(d: Draw) -> dict[str, Any]:
+    """Few samples a second, of as long a signal or of more bands; no band of a very long one."""
+    rate = d.pick((1, 2, 4, 16))
+    length, bins = d.pick((rate, rate + 1, 4 * rate)), d.pick((rate, rate + 1, 1))
+    if d.chance(4):
+        length, bins = 2**31 - 1, 0
+    numbers = {"num_mel_bins": bins, "dft_length": length, "sample_rate": rate}
+    edges = {"lower_edge_hertz": 0.0, "upper_edge_hertz": rate / 2 if bins else rate / 4}
+    return {n: T((), values=[v]) for n, v in (numbers | edges).items()}
 
 
 op(

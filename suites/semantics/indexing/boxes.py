@@ -78,6 +78,10 @@ def _draw_nms(d: Draw) -> dict:
     size = prod((b, c, n))
     step = d.pick((1, 5, 7, 11, 13))
     scores = [((k * step) % 1009) / 1024 for k in range(size)]
+    thresholds = (None, -0.5, (d.int(0, 1009) - 0.5) / 1024)
+    if d.chance(8):  # of either sign
+        scores = [(-1) ** k * ((k // 2 + 1) * step % 1009) / 1024 for k in range(size)]
+        thresholds = (None, -0.5 - 1 / 2048, thresholds[2])
     form = d.pick(("corners", "center"))
     coords = [d.int(0, 8) if form == "corners" or k % 4 < 2 else d.int(1, 8) for k in range(b * n * 4)]
     return {
@@ -86,5 +90,5 @@ def _draw_nms(d: Draw) -> dict:
         "limit": d.pick((0, 1, 2, n, n + 2, (1 << 31) - 1)),
         "iou_threshold": d.int(0, 64) / 64,
         "form": form,
-        "score_threshold": d.pick((None, -0.5, (d.int(0, 1009) - 0.5) / 1024)),
+        "score_threshold": d.pick(thresholds),
     }

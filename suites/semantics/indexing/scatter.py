@@ -10,7 +10,7 @@ from typing import Any as Any_
 import numpy as np
 
 import native_ref as native
-from harness.core.dtypes import DType, float_max, of, smallest_normal
+from harness.core.dtypes import DType, float_max, int_range, of, smallest_normal
 from harness.core.errors import RuleError, Unsupported
 from harness.declare import (
     Any,
@@ -276,14 +276,17 @@ def scatter_nd(
 @scatter_nd.draw
 def _draw_scatter_nd(d: Draw) -> dict:
     shape = d.shape(1, lo=1)
+    if d.max_rank >= 8 and d.chance(64) and not d.breaking:  # many places
+        n = d.int(2050, 2100)
+        return {"x": T((n,)), **_nd_updates(d, (n,), (n,))}
     return {"x": T(shape), **_nd_updates(d, shape)}
 
 
-def _nd_updates(d: Draw, shape: tuple[int, ...]) -> dict:
+def _nd_updates(d: Draw, shape: tuple[int, ...], all_rows: tuple[int, ...] | None = None) -> dict:
     signed = fixed(d, "signed", lambda: True)
     mode = d.pick(_modes(d))
     k = d.int(1, len(shape))
-    rows: tuple[int, ...] = more_rows(d, d.shape(0, 2), len(shape) - k)
+    rows: tuple[int, ...] = all_rows or more_rows(d, d.shape(0, 2), len(shape) - k)
     if mode == "none":
         while prod(rows) > prod(shape[:k]):
             rows = rows[1:] if len(rows) > 1 else (prod(shape[:k]),)
@@ -441,8 +444,8 @@ def cache_write(
         at = (first % n if mode == "circular" and n else first) + np.arange(m)
         if mode == "circular":
             at %= n
-        elif m and not (at[0] >= 0 and at[-1] < n):
-            raise RuleError("write-in-range", f"places {at[0]}..{at[-1]} of {n}")
+        elif not 0 <= first <= n - m:
+            raise RuleError("write-in-range", f"{m} places from {first} on of {n}")
         np.moveaxis(out[b], a - 1, 0)[at] = np.moveaxis(update[b], a - 1, 0)
     return out
 
@@ -450,6 +453,8 @@ def cache_write(
 @cache_write.draw
 def _draw_cache(d: Draw) -> dict:
     shape = [max(1, n) for n in d.shape(2, 4)]
+    if d.max_rank >= 8 and d.chance(16):
+        shape += [1] * d.int(1, 8 - len(shape))
     a = d.int(1, len(shape) - 1)
     n = shape[a]
     m = d.int(1, n)
@@ -463,10 +468,16 @@ def _draw_cache(d: Draw) -> dict:
     if len(shape) == 2:
         out["axis"] = d.pick((1, -1))
     if d.int(0, 2):
-        out["starts"] = T(
-            (shape[0],), values=[d.int(0, 2 * n if mode == "circular" else n - m) for _ in range(shape[0])]
-        )
+        out["starts"] = T((shape[0],), values=[_first_place(d, n, m, mode == "circular") for _ in range(shape[0])])
     return out
+
+
+def _first_place(d: Draw, n: int, m: int, around: bool) -> int:
+    """Within the cache; where it goes around, once around it or from any integer on."""
+    if around and d.chance(12):
+        lo, hi = int_range(d.dtype("starts"))
+        return int(d.pick((-1, lo, hi)))
+    return d.int(0, 2 * n if around else n - m)
 
 
 @cache_write.breaks("update-fits")

@@ -187,6 +187,8 @@ def slice_axes(
 def _draw_slice_axes(d: Draw) -> dict:
     shape = d.shape(1)
     some = d.subset(range(len(shape)), 1)
+    if d.chance(24) and not d.breaking:  # no axis: of a scalar there is none
+        shape, some = () if d.bool() else shape, []
     axes = fixed(d, "axes", lambda: None if d.chance(4) else signed(d, some, len(shape)))
     at = range(len(some)) if axes is None else [a % len(shape) for a in axes]
     stepped = axes is not None and "steps" in d.version.param_codecs

@@ -167,6 +167,8 @@ def _squares_overflow(inputs: dict[str, Object], params: dict[str, Object]) -> s
 
 def _draw_rms(d: Draw) -> dict[str, Object]:
     shape, axis = draw_tail(d)
+    if d.empty and not d.breaking and d.bool():
+        shape, axis = tuple(d.int(0, 2) for _ in range(d.int(1, 5))), 0
     tail = shape[axis % len(shape) :]
     stash = param(d, "stash", lambda: draw_stash(d))
     return {

@@ -185,7 +185,9 @@ def _draw_resize(d: Draw) -> dict[str, Object]:
         if product([n * max(most, 1.0) if a in where else n for a, n in enumerate(extents)]) > 60000:
             out["sizes"] = tuple(min(s, extents[a]) for s, a in zip(out["sizes"], where))
     still = [a for a in range(len(out["x"].shape)) if a not in moving]
-    if d.empty and still and out["sizes"] is not None and out["policy"] == "stretch" and not d.breaking:
+    if out["policy"] != "stretch":  # the ratio of the extents is that of axes with elements
+        still = [a for a in still if a not in where]
+    if d.empty and still and out["sizes"] is not None and not d.breaking:
         _emptied(out, where, d.pick(still))
     _draw_filter(d, out, where)
     return out
