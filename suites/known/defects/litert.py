@@ -109,7 +109,8 @@ def products_beyond_16_bits(g: Given) -> Outputs:
 
 def sums_beyond_16_bits(g: Given) -> Outputs:
     """The sum, counted in output steps, is cut to 16 bits, and once more when the zero point is added; then the result
-    saturates.  Within two steps of where a cut wraps it may end anywhere."""
+    saturates.  Within two steps of where a cut wraps it may end anywhere.  The last few elements, which fill no vector,
+    are right but for an activation that is left out."""
     q, r = (g.inst.tensor(s).quantised for s in ("lhs", "rhs"))
     out, due = g.attr("@outputs")[0]["quant"], limited_alone(g)
     real = fixed.centred(g["lhs"], q) * q["scale"][0] + fixed.centred(g["rhs"], r) * r["scale"][0]
@@ -120,7 +121,7 @@ def sums_beyond_16_bits(g: Given) -> Outputs:
     edge = np.maximum(np.abs(cut + 0.5), np.abs(total + 0.5)) > 32765
     low, high = clamp_range(out, of(due), g.attr("fused_activation_function", "NONE"))
     tolerance = np.where(edge, np.inf, 1)
-    return [Near(np.where(beyond, np.clip(total, low, high), due), np.where(beyond, tolerance, 0))]
+    return [Near(np.where(beyond, np.clip(total, low, high), due), np.where(beyond, tolerance, 0), due)]
 
 
 def sums_shifted_the_wrong_way(g: Given) -> Outputs:
