@@ -132,3 +132,15 @@ def test_output_scales_are_equal_and_far_apart(key: str) -> None:
     assert 1 in ratios
     assert min(ratios) < near / 200
     assert max(ratios) > near * 50
+
+
+def test_a_sum_of_several_products_may_overflow_on_its_way() -> None:
+    """2e38 + 1.6e38 - 1.6e38: in one order of the terms infinite.  Of two numbers there is one order."""
+    u, x, ones = 2.0**-24, Numbers(np.array([[2e38]])).times(np.array([[1.0]]), 2.0**-24), np.array([[1.0, 1.0]])
+    beside = Numbers(np.array([[1.6e38, -1.6e38]])).times(ones, u)
+    assert np.isfinite(beside.error).all()
+    both = x.plus(beside, u)
+    assert both.value[0, 0] == 2e38
+    assert np.isinf(both.error).all()
+    assert np.isfinite(x.plus(Numbers(np.array([[6e37, -6e37]])).times(ones, u), u).error).all()
+    assert np.isfinite(Numbers(np.array([[2e38]])).plus(Numbers(np.array([[-2.5e38]])), u).error).all()

@@ -34,7 +34,8 @@ class Numbers:
     """Values with a bound on their error.  It is infinite where arithmetic may leave the range of f32 on its way: what
     comes of that may be infinite or NaN, though the value lies in the range.
 
-    finite: how large the finite terms of a sum may become together, which is less where others are infinite."""
+    finite: how large the finite terms of a sum may become together, in whatever order they are added: no less than the
+    value, but where others are infinite."""
 
     __slots__ = ("error", "finite", "value")
 
@@ -60,7 +61,7 @@ class Numbers:
             error = self.error @ a
             size = (np.abs(self.value) + self.error) @ a
             if np.isfinite(size).all() and size.max(initial=0.0) < _HIGHEST:
-                return Numbers(value, error + gamma(w.shape[1] + 8, u) * size)
+                return Numbers(value, error + gamma(w.shape[1] + 8, u) * size, size)
             finite = (np.where(np.isfinite(self.value), np.abs(self.value), 0.0) + self.error) @ np.where(
                 np.isfinite(a), a, 0.0
             )
@@ -72,7 +73,10 @@ class Numbers:
             value, error = self.value + other.value, self.error + other.error
             finite = self.finite + other.finite
             infinite = np.where(finite < _OVERFLOWS, error, np.inf)
-            return Numbers(value, _in_range(value, error + 2 * u * (np.abs(value) + error), infinite), finite)
+            bound = _in_range(value, error + 2 * u * (np.abs(value) + error), infinite)
+            many = (self.finite > np.abs(self.value) + self.error) | (other.finite > np.abs(other.value) + other.error)
+            on_its_way = many & np.isfinite(value) & (finite >= _OVERFLOWS)  # one order of the terms may overflow
+            return Numbers(value, np.where(on_its_way, np.inf, bound), finite)
 
     def by(self, other: Numbers, u: float) -> Numbers:
         """Element by element."""
