@@ -45,8 +45,6 @@ from harness.engine.engine import Engine
 from harness.ledger.loader import load_ledger
 from harness.workers.pool import BackendHandle
 
-CASES = 32  # of an op version, in the default run
-
 
 class Clock:
     """CPU seconds of the host and of all worker processes since it was made."""
@@ -90,7 +88,7 @@ def opened(dialect: str) -> list[BackendHandle]:
     return out
 
 
-def measure(dialect: str, cases: int, seed: int, draws: int, invalid: bool) -> dict[str, Any]:
+def measure(dialect: str, rounds: int, seed: int, draws: int, invalid: bool) -> dict[str, Any]:
     """One run: the seconds at which each entry was first met, those not met, and the seconds in all."""
     handles = opened(dialect)
     try:
@@ -106,22 +104,23 @@ def measure(dialect: str, cases: int, seed: int, draws: int, invalid: bool) -> d
 
         engine = Engine(handles, seed=seed, draws=draws, invalid=invalid, ledger=ledger, sink=sink)
         tops = [i.opset for i in engine.infos.values() if i.opset is not None]
-        engine.run(units(chosen, cases, top=min(tops, default=None)))
+        cases = registry.dialect(dialect).cases
+        engine.run(units(chosen, cases * rounds, top=min(tops, default=None)))
         total = clock()
         ledger.count(engine.records.hits)
         missed = ledger.unused([v.key for v in chosen], engine.infos.values())
-        known = {id: at for id, at in met.items() if ledger.by_id[id].verdicts}
+        known = {id: (at, first < cases) for id, (at, first) in met.items() if ledger.by_id[id].verdicts}
         return {"met": known, "missed": missed, "seconds": total, "cases": engine.summary.cases}
     finally:
         for h in handles:
             h.close()
 
 
-def figures(runs: Sequence[dict[str, Any]], default: int, budgets: Sequence[float]) -> dict[str, Any]:
+def figures(runs: Sequence[dict[str, Any]], budgets: Sequence[float]) -> dict[str, Any]:
     """Over some runs: entries, share met by the default run, median seconds.  budgets: CPU seconds that each of the
     runs has in common with the first setting."""
     seconds = [s for r in runs for s, _ in r["met"].values()] + [math.inf] * sum(len(r["missed"]) for r in runs)
-    within = sum(first < default for r in runs for _, first in r["met"].values())
+    within = sum(default for r in runs for _, default in r["met"].values())
     middle = median(seconds) if seconds else math.inf
     return {
         "entries": len(seconds),
@@ -138,7 +137,6 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--dialect", nargs="+", default=list(registry.names()))
     p.add_argument("--seeds", type=int, nargs="+", default=[1])
-    p.add_argument("--cases", type=int, default=CASES, help="of an op version, in the default run")
     p.add_argument("--rounds", type=int, default=1, help="times the default run that is drawn")
     p.add_argument("--draws", type=int, nargs="+", default=[1], help="data draws a model; several are compared")
     p.add_argument(
@@ -152,17 +150,17 @@ def main() -> int:
         for invalid in a.invalid:
             every, budgets = [], []
             for dialect in a.dialect:
-                runs = [measure(dialect, a.cases * a.rounds, seed, draws, bool(invalid)) for seed in a.seeds]
+                runs = [measure(dialect, a.rounds, seed, draws, bool(invalid)) for seed in a.seeds]
                 spent.setdefault(dialect, [r["seconds"] for r in runs])
                 every += runs
                 budgets += spent[dialect]
-                figure = figures(runs, a.cases, spent[dialect])
+                figure = figures(runs, spent[dialect])
                 told = {"dialect": dialect, "draws": draws, "invalid": invalid, **figure}
                 print(json.dumps(told), flush=True)
                 always = set.intersection(*(set(r["missed"]) for r in runs))
                 for id in sorted(always):
                     print(f"  not met: {id}", flush=True)
-            told = {"dialect": "all", "draws": draws, "invalid": invalid, **figures(every, a.cases, budgets)}
+            told = {"dialect": "all", "draws": draws, "invalid": invalid, **figures(every, budgets)}
             print(json.dumps(told), flush=True)
     return 0
 

@@ -120,7 +120,7 @@ UNIT = 16
 
 def units(
     chosen: Sequence[OpVersion],
-    cases: int,
+    cases: int | None,
     opset: Any = None,
     done: set[tuple[str, Any, int]] | None = None,
     endless: bool = False,
@@ -129,7 +129,8 @@ def units(
 ) -> Iterator[Unit]:
     """Work units in rounds, so that every op is reached early.
 
-    cases: number for each op version.  They are spread over the opsets at which it is in force, with more at the ends.
+    cases: number for each op version; None: as many as its dialect says.  They are spread over the opsets at which it
+        is in force, with more at the ends.
     top: the newest opset that all backends know.
     done: names of units to leave out, when a run is resumed.
     claims: op versions and opsets beyond them are left out.
@@ -137,13 +138,13 @@ def units(
     asked = [(v, claims(v)) for v in chosen]
     asked = [(v, c) for v, c in asked if c.takes(v.key) and c.opsets_of(v.opsets if opset is None else [opset])]
     first = 0
-    while asked and (endless or first < cases):  # a shard may be empty
-        count = UNIT if endless else min(UNIT, cases - first)
+    while asked:  # a shard may be empty
         at = [(v, opset_at(v, first // UNIT, opset, top, c)) for v, c in asked]
         for v, o in sorted(at, key=lambda x: str(x[1])):
             if done is None or (v.key, o, first) not in done:
-                yield Unit(v, o, first, count)
+                yield Unit(v, o, first, UNIT if endless else min(UNIT, (cases or v.dialect.cases) - first))
         first += UNIT
+        asked = [(v, c) for v, c in asked if endless or first < (cases or v.dialect.cases)]
 
 
 def opset_at(v: OpVersion, turn: int, fixed: Any = None, top: Any = None, claims: Claims | None = None) -> Any:

@@ -28,7 +28,7 @@ from harness.declare.interpreter import Unfolded, Watch, fed, run_graph
 from harness.declare.op_version import OpVersion
 from harness.declare.schema import OpSchema, Slot, load
 from harness.declare.semantics import Semantics
-from harness.generate.draw import Draw, DrawEngine, T
+from harness.generate.draw import Draw, T
 from native_ref import convert
 
 
@@ -65,6 +65,8 @@ class Dialect:
     """One instance in so many is run again at other extents (0: never); ``reruns`` may say otherwise of an instance."""
     package_size: int = 64
     """Instances that one model may hold side by side."""
+    cases: int = 32
+    """Instances of each op version in a run that asks for no other number."""
     declares_extents: bool = False
     """Must a model say which axes of its inputs may change?"""
     declares_results: bool = False
@@ -315,9 +317,6 @@ class Dialect:
     def evaluate(self, inst: Instance, arrays: dict[str, Any]) -> list[Expected]:
         """The reference's outputs of a valid instance."""
         return self.version_of(inst).evaluate(self.call_of(inst, arrays))
-
-    def draw(self, key: str, engine: DrawEngine, opset: Any = None) -> Instance:
-        return self.versions[key].draw(engine, opset)
 
     def unfold(self, inst: Instance, arrays: dict[str, Any]) -> Unfolded | None:
         """The nodes of an instance that is a program of another dialect's ops, where they may explain an answer."""

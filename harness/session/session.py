@@ -41,7 +41,7 @@ class Plan:
     """What a run does.
 
     names: backends; empty: all that fit the dialects and can be had.
-    cases: for each op version; 0 runs until stopped, or until ``seconds`` are over.
+    cases: for each op version; 0 runs until stopped, or until ``seconds`` are over; None: as each dialect says.
     out: folder of the run; a run that is there already is resumed.
     sensitivity: plant faults into so many instances of each op version and element type; 0: none.
     saved: replay the saved instances first.
@@ -52,7 +52,7 @@ class Plan:
     selection: Selection = field(default_factory=Selection)
     names: Sequence[str] = ()
     place: Place = HERE_ONLY
-    cases: int = 32
+    cases: int | None = None
     draws: int = 1
     seed: int = 0
     invalid: bool = True

@@ -17,6 +17,7 @@ from harness.cases.result import Result
 from harness.cases.selection import units
 from harness.core.features import Pairs
 from harness.core.outcome import Outcome, Status, Verdict
+from harness.declare import registry
 from harness.engine.engine import Engine
 from harness.evidence.failure import Evidence
 from harness.ledger.ledger import Ledger
@@ -210,3 +211,11 @@ def test_an_opset_beyond_the_backend_teaches_nothing_about_types() -> None:
         case.index = 1  # of the cases that follow, one in many is asked again
         settled, _ = engine.learned_support["b"].plan([case])
         assert bool(settled) is learnt
+
+
+def test_a_run_has_as_many_cases_as_each_dialect_says_unless_asked() -> None:
+    relu = registry.dialect("onnx").versions["onnx/Relu/14"]
+    program = next(iter(registry.dialect("rewrites").versions.values()))
+    for asked, due in ((None, (32, 256)), (40, (40, 40))):
+        found = list(units([relu, program], asked))
+        assert tuple(sum(u.count for u in found if u.version is v) for v in (relu, program)) == due

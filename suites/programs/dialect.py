@@ -34,6 +34,7 @@ class ProgramDialect(Dialect):
     allow_empty = False
     const_chance = 0  # the program says what is constant
     package_size = 1  # an optimiser looks at the whole model
+    cases = 256  # an op version stands for all programs of a kind
 
     def __init__(self, package: str, language: Language, words: Words | None = None) -> None:
         super().__init__(package)

@@ -20,7 +20,7 @@ DRAWS = 300
 
 
 def drawn(key: str) -> list[Instance]:
-    return [TFLITE.draw(key, Prng(case_seed(5, key, i))) for i in range(DRAWS)]
+    return [TFLITE.versions[key].draw(Prng(case_seed(5, key, i))) for i in range(DRAWS)]
 
 
 @pytest.mark.parametrize("key", ["tflite/LSTM/4", "tflite/BIDIRECTIONAL_SEQUENCE_RNN/3", "tflite/SVDF/3q"])

@@ -16,7 +16,9 @@ def arguments(v: argparse.ArgumentParser) -> None:
     """Adds the options of the verb."""
     selection(v)
     engine(v)
-    v.add_argument("--cases", type=positive, default=32, metavar="N", help="instances per op version (32)")
+    v.add_argument(
+        "--cases", type=positive, metavar="N", help="instances per op version (32; 256 of each kind of program)"
+    )
     v.add_argument(
         "--shard", action=Once, type=shard, default=(1, 1), metavar="I/N", help="only the I-th of N parts of the ops"
     )
