@@ -57,6 +57,7 @@ def test_more_than_a_tenth_excused_needs_a_sentence(name: str) -> None:
 )
 def test_open_elements_of_these_have_readings(key: str) -> None:
     s = share(key, 200)
+    s = s if s.counts[Openness.READINGS] else share(key, 2000)  # of Slice one instance in 200 is open
     assert s.counts[Openness.READINGS]
     assert s.excused == 0, s.reasons
 

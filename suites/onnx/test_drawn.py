@@ -404,6 +404,8 @@ def test_optional_outputs_are_skipped_before_others() -> None:
     """Each of them, with what comes after it asked for.  Attention's updated caches stand or go together."""
     for v in VERSIONS:
         optional = {j for j, o in enumerate(v.schema.outputs[:-1]) if o.optional and not o.variadic}
+        if v.schema.outputs[-1].name == "saved_var":  # "Output case #1: Y, mean, var, saved_mean, saved_var"
+            optional = set()
         met: set[int] = set()
         most = 1
         for i in range(ENOUGH if optional else 0):

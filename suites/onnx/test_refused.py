@@ -74,7 +74,7 @@ def test_a_stated_rule_is_broken_and_noticed(op: str, rule: str) -> None:
 
 
 def _more(name: str) -> Callable[[Instance], None]:
-    return lambda i: i.attrs.__setitem__(name, [i.attrs[name][0]] * 7)
+    return lambda i: i.attrs.__setitem__(name, i.attrs[name][:1] * 7)
 
 
 def _set(name: str, value: object) -> Callable[[Instance], None]:

@@ -227,22 +227,23 @@ def maxima_among_zeros(
     g = pooled(x.shape[2:], kernel, strides, dilations, pads, padding, bool(ceil), last)
     n, m = len(kernel), x.shape[2:]
     y = np.asarray(_run("max", x, kernel, g))
-    taps = [
-        np.arange(z)[:, None] * t - b + np.arange(k) * d
-        for z, t, d, k, b in zip(g.sizes, g.strides, g.dilations, kernel, g.pads[:n])
-    ]
-    stated = [(at >= -b) & (at < size + e) for at, size, b, e in zip(taps, m, g.pads[:n], g.pads[n:])]
-    zero = [(at < 0) | (at >= size) for at, size in zip(taps, m)]
-    within = (stated, [np.ones(at.shape, bool) for at in taps])
-    first, second = (_somewhere([z & w for z, w in zip(zero, ws)], ws) for ws in within)
+    # by axis: the first tap of each window, which lies in the padding before at the earliest; no list of taps, since a
+    # window may be as wide as i32 counts
+    starts = [np.arange(z) * t - b for z, t, b in zip(g.sizes, g.strides, g.pads[:n])]
+    ends = [at + (k - 1) * d for at, k, d in zip(starts, kernel, g.dilations)]
+    behind = [np.maximum(at, size + (at - size) % d) for at, size, d in zip(starts, m, g.dilations)]  # not before size
+    limits = [size + e for size, e in zip(m, g.pads[n:])]
+    stated = [(a < 0) | ((p <= z) & (p < top)) for a, z, p, top in zip(starts, ends, behind, limits)]
+    first = _somewhere(stated, [a < top for a, top in zip(starts, limits)])
+    second = _somewhere(
+        [(a < 0) | (z >= size) for a, z, size in zip(starts, ends, m)], [np.ones(a.shape, bool) for a in starts]
+    )
     return np.where(first, np.maximum(y, 0), y), np.where(second, np.maximum(y, 0), y)
 
 
-def _somewhere(zero: list[Array], seen: list[Array]) -> Array:
-    """The windows that hold a padded cell: on one axis a tap of theirs is padding, on each it sees something.
-
-    zero, seen: of each axis, by window and tap."""
-    padded, sees = ([np.asarray(taps.any(1)) for taps in axes] for axes in (zero, seen))
+def _somewhere(padded: list[Array], sees: list[Array]) -> Array:
+    """The windows that hold a padded cell.  padded: of each axis, is a tap of a window padding?  sees: does one see
+    anything?"""
     return np.logical_and(reduce(np.logical_or.outer, padded), reduce(np.logical_and.outer, sees))
 
 

@@ -104,12 +104,12 @@ def _pick_bound(i: int) -> Tolerance:
     return bounded(bound, "that of the mode")
 
 
-def _saved_open(inputs: dict, params: dict) -> str | None:
+def saved_open(call: Call) -> Object:
     """ "Saved mean used during training to speed up gradient computation", and so of the variance: no text has the
     formula; some keep the inverse of the standard deviation."""
-    if not params["training"]:
+    if call.n_outs < 5:
         return None
-    saved = np.ones(inputs["mean"].shape, bool)
+    saved = np.ones(call.inputs["mean"].shape, bool)
     why = "BatchNormalization: no text says what saved_mean and saved_var hold"
     return underspecified(why, (None, None, None, saved, saved))
 
@@ -117,7 +117,6 @@ def _saved_open(inputs: dict, params: dict) -> str | None:
 @semantics(
     error=tuple(_pick_bound(i) for i in range(3)),
     source="ONNX BatchNormalization-1..15",
-    ambiguous=_saved_open,
     data={
         "x": ("unit", "small", "uniform:-4:4", "wide", "special"),
         "var": ("positive", "uniform:0.25:4"),

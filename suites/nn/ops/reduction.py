@@ -107,13 +107,20 @@ op(
     s.argmax,
     Spelling(axis=Fn(_one), fixed={"keepdims": True, "select_last": False}),
     Sampling(_draw_arg),
-    Checks(error=_FREE, breaks={"argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))}}),
+    Checks(
+        error=_FREE,
+        breaks={
+            "argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))},
+            "axis-not-empty": None,  # a blob has elements
+        },
+    ),
 )
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
 _NO_AXIS = {"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}
-op("argMax", s.argmax, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_NO_AXIS))
-op("argMin", s.argmin, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_NO_AXIS))
+_OF_ONE: dict[str, Any] = {**_NO_AXIS, "axis-not-empty": None}  # a blob has elements
+op("argMax", s.argmax, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_OF_ONE))
+op("argMin", s.argmin, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_OF_ONE))
 
 
 def _sum_axis(c: Call) -> int:

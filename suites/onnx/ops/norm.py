@@ -88,16 +88,17 @@ _EARLY: dict[str, Any] = {
     **_BATCH,
 }
 # "Output case #1: Y, mean, var, saved_mean, saved_var (training mode)", "Output case #2: Y (test mode)"
-_SAVED = Sampling(outs=lambda d, v: 5 if v["training"] and d.bool() else 1)
-op("BatchNormalization", variants.batch_norm, _SAVED, Sampling(ranks=(4, 4)), until=1, **_EARLY)
-op("BatchNormalization", variants.batch_norm, _SAVED, since=6, until=6, **_EARLY)
+_SAVED = Sampling(outs=lambda d, v: 5 if v["training"] and d.chance(4) else 1)
+_OPEN = Checks(ambiguous=variants.saved_open)
+op("BatchNormalization", variants.batch_norm, _SAVED, _OPEN, Sampling(ranks=(4, 4)), until=1, **_EARLY)
+op("BatchNormalization", variants.batch_norm, _SAVED, _OPEN, since=6, until=6, **_EARLY)
 _BY_RESULTS = Fn(lambda c: c.n_outs > 1, lambda v, b: None)
 _INFERRED = Spelling(mean="mean", var="var", training=_BY_RESULTS)
 _CASES = Sampling(outs=lambda d, v: 5 if v["training"] else 1)
 _COLUMN = Channels("X")  # "the op also accepts single dimension input of size N in which case C is assumed to be 1"
 _OR_VECTOR = Spelling(x=_COLUMN, scale="scale", bias="B", out=_COLUMN.like)
-op("BatchNormalization", variants.batch_norm, _INFERRED, _CASES, since=7, until=8, **_BATCH)
-op("BatchNormalization", variants.batch_norm, _INFERRED, _OR_VECTOR, _CASES, since=9, until=9)
+op("BatchNormalization", variants.batch_norm, _INFERRED, _CASES, _OPEN, since=7, until=8, **_BATCH)
+op("BatchNormalization", variants.batch_norm, _INFERRED, _OR_VECTOR, _CASES, _OPEN, since=9, until=9)
 op(
     "BatchNormalization",
     variants.batch_norm,

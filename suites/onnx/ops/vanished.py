@@ -54,8 +54,8 @@ op(
 op(
     "SpatialBN",
     variants.batch_norm,
-    Sampling(outs=lambda d, v: 5 if v["training"] and d.bool() else 1),
-    Checks(source=SOURCE),
+    Sampling(outs=lambda d, v: 5 if v["training"] and d.chance(4) else 1),
+    Checks(source=SOURCE, ambiguous=variants.saved_open),
     x="X",
     scale="scale",
     bias="bias",

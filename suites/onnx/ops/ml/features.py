@@ -230,7 +230,7 @@ op(
     Sampling(_draw_impute),
     Checks(
         breaks={
-            "one-of-imputed": lambda d: {"imputed_value_floats": [1.0], "imputed_value_int64s": [1], **_draw_impute(d)}
+            "one-of-imputed": lambda d: {**_draw_impute(d), "imputed_value_floats": [1.0], "imputed_value_int64s": [1]}
         }
     ),
     domain=ML,
