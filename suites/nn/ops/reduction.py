@@ -111,14 +111,17 @@ op(
         error=_FREE,
         breaks={
             "argmax-of-one-axis": lambda d: {"x": T(d.shape(3)), "axis": d.pick(("CHW", "HW"))},
-            "axis-not-empty": None,  # a blob has elements
+            "axis-not-empty": None,  # coremltools 9.0, cat: 'CoreML does not allow such empty tensor'
         },
     ),
 )
 
 _KEEP = Fn(lambda c: not c.attr("removeDim"), lambda v, b: b.attr("removeDim", not v))
 _NO_AXIS = {"axis-in-range": lambda d: {"x": T(d.shape(1, 3)), "axis": d.pick((3, -4))}}
-_OF_ONE: dict[str, Any] = {**_NO_AXIS, "axis-not-empty": None}  # a blob has elements
+_OF_ONE: dict[str, Any] = {
+    **_NO_AXIS,
+    "axis-not-empty": None,
+}  # coremltools 9.0, cat: 'CoreML does not allow such empty tensor'
 op("argMax", s.argmax, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_OF_ONE))
 op("argMin", s.argmin, Spelling(keepdims=_KEEP, fixed={"select_last": False}), Checks(error=_FREE, breaks=_OF_ONE))
 
