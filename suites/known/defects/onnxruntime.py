@@ -318,16 +318,43 @@ def ort_resize_same(g: Given) -> list[Any] | None:
 def ort_resize_scale_of_one(g: Given) -> list[Any] | None:
     """An axis whose scale is 1 is copied, in spite of half pixels."""
     scales, axes = g["scales"], g.attr("axes")
-    if scales is None or g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
+    if scales is None or not scales.size or g.attr("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return None
     ones = np.ones(g["X"].ndim)
     ones[list(range(g["X"].ndim)) if axes is None else list(axes)] = scales
     return _copied_along(g, (ones == 1).tolist())
 
 
+def _between_along(g: Given, same: list[bool]) -> list[Any] | None:
+    """Interpolated along the other axes alone: the weights of each are what becomes of one 1 among zeros.  Nothing is
+    known of lines in which not all is finite."""
+    x, (e,) = g["X"].astype(np.float64), g.expected
+    if max(x.shape, default=0) > 32:
+        return None
+    lost = ~np.isfinite(x)
+    y = np.where(lost, 0.0, x)
+    size, eps = np.abs(y), float(np.finfo(e.value.dtype).eps) if e.dtype.kind == "f" else 2.0**-24
+    for a, n in enumerate(g["X"].shape):
+        if same[a]:
+            continue
+        rows = []
+        for k in range(n):
+            one = (np.arange(n) == k).reshape([n if b == a else 1 for b in range(y.ndim)])
+            told = g.reevaluate(None, {"X": np.broadcast_to(one, g["X"].shape).astype(g["X"].dtype)})
+            if told is None:
+                return None
+            rows.append(np.moveaxis(told[0].value, a, 0).reshape(e.value.shape[a], -1)[:, 0].astype(np.float64))
+        w = np.stack(rows, 1)
+        y, size = (np.moveaxis(np.tensordot(m, v, (1, a)), 0, a) for m, v in ((w, y), (np.abs(w), size)))
+        lost = np.repeat(lost.any(a, keepdims=True), len(w), a)
+    return [Near(y, np.where(lost, np.inf, 32 * eps * size + (0 if e.dtype.kind == "f" else 1)))]
+
+
 def _copied_along(g: Given, same: list[bool]) -> list[Any] | None:
-    """The nearest elements, of some axes those at the same place."""
+    """The nearest elements, or those between, of some axes those at the same place."""
     x, shape = g["X"], g.expected[0].value.shape
+    if g.attr("mode", "nearest") != "nearest":
+        return _between_along(g, same)
     where, ways = [], []
     for a, n in enumerate(x.shape):  # the element that is taken along each axis
         along = np.arange(n, dtype=np.float32).reshape([n if b == a else 1 for b in range(x.ndim)])
