@@ -25,7 +25,7 @@ _HUGE = 2.0**20  # beyond it a term swallows bits of the score that it is added 
 def _bias(g: Given, low: int) -> Array:
     """The terms in the type of the mask: what ends early is filled up with ``low``, and where the causal mask, a window
     or the lengths leave a key out it is added, wrapping."""
-    mask, rows, past, lengths = g["attn_mask"], g["Q"].shape[-2], g["past_key"], g["nonpad_kv_seqlen"]
+    mask, rows, past, lengths = np.atleast_1d(g["attn_mask"]), g["Q"].shape[-2], g["past_key"], g["nonpad_kv_seqlen"]
     keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
     offset: Any = 0 if past is None else past.shape[2]
     if past is None and lengths is not None:
