@@ -27,11 +27,10 @@ class NeuralNetwork:
     formats = ("mil",)
     packages = ("coremltools",)
     family = "coremltools"
-    # What a NeuralNetwork has no form for: an input is a multi-array of one axis at least, data are f32, and the last
+    # What a NeuralNetwork has no form for: there is an input, a multi-array of one axis at least, and the last
     # specification that gained layers is that of iOS 14.
     opsets = ("ios15", "ios15")
-    dtypes = ("f32", "i32", "bool", "str")
-    limits = {"min_rank": 1, "empty": False, "input": True}
+    limits = {"min_rank": 1, "input": True}
     recycle = mil.RECYCLE
 
     def info(self) -> dict[str, Any]:

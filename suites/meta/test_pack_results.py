@@ -31,13 +31,19 @@ def made(tmp_path_factory):
             for r, row in enumerate(case_of(read, entry).expected or ()):
                 right.update({f"{entry.id}/{r}/{i}": e.value for i, e in enumerate(row)})
         entries = read.entries
+    stored = {k.split("/")[0] for k, _ in flat(right)}
+    NOTHING_STORED.update(e.id for e in entries if e.rule is None and e.id not in stored)
     return folder, entries, right
+
+
+NOTHING_STORED = set()  # instances all of whose outputs are empty sequences
 
 
 def results(path, entries, backend=None, **statuses):
     """Write results.json; instances that must be refused are."""
     path.mkdir(parents=True, exist_ok=True)
-    told = {e.id: "rejected" for e in entries if e.rule is not None} | statuses
+    told = {e.id: "rejected" for e in entries if e.rule is not None}
+    told |= {e.id: "value" for e in entries if e.id in NOTHING_STORED} | statuses
     about = {"name": "board", "version": "1", **(backend or {})}
     (path / "results.json").write_text(
         json.dumps({"format": "opconform-results-1", "backend": about, "statuses": told})
