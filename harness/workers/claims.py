@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.dtypes import DType, of
+from harness.core.dtypes import BY_NAME, DType, of
 from harness.core.errors import UsageError
 from harness.core.form_check import Form, Wrong, expected, kind, listed, maybe, that
 from harness.core.instance import Arg, Instance
@@ -33,7 +33,7 @@ class Claims:
     max_rank: of operands and results.  min_rank: of operands at run time.
     empty: are there axes of extent 0?
     static: are all extents known when the model is loaded?
-    input: must at least one operand come at run time?
+    input: must at least one operand come at run time?  input_dtypes: element types of those that do.
     constant: operands that must be constant, as OP:SLOT with patterns; ``*`` for all but the first.
     int64_as_int32: does it take only those values of i64 and u64 that i32 can hold?
     validates: does it reject models that break a rule?
@@ -48,6 +48,7 @@ class Claims:
     empty: bool = True
     static: bool = False
     input: bool = False
+    input_dtypes: frozenset[str] | None = None
     constant: tuple[str, ...] = ()
     int64_as_int32: bool = False
     validates: bool = True
@@ -74,6 +75,7 @@ class Claims:
         opsets = [o for o in (self.opsets, other.opsets) if o is not None]
         ranks = [r for r in (self.max_rank, other.max_rank) if r is not None]
         types = [t for t in (self.dtypes, other.dtypes) if t is not None]
+        fed = [t for t in (self.input_dtypes, other.input_dtypes) if t is not None]
         return Claims(
             _span(opsets, max, min),
             reduce(frozenset.__and__, types) if types else None,
@@ -83,6 +85,7 @@ class Claims:
             self.empty and other.empty,
             self.static or other.static,
             self.input or other.input,
+            reduce(frozenset.__and__, fed) if fed else None,
             tuple(dict.fromkeys((*self.constant, *other.constant))),
             self.int64_as_int32 or other.int64_as_int32,
             self.validates and other.validates,
@@ -116,6 +119,8 @@ class Claims:
         for slot, a in tensors_of(inst):
             if self.dtypes is not None and a.dtype.name not in self.dtypes and not _only_type(schema, slot):
                 return f"{slot}: element type {a.dtype.name} is not claimed"
+            if self.input_dtypes is not None and not a.const and a.dtype.name not in self.input_dtypes:
+                return f"{slot}: element type {a.dtype.name} at run time is not claimed"
             if len(a.shape) < self.min_rank and not a.const:
                 return f"{slot}: rank {len(a.shape)} is below {self.min_rank}"
             if (why := self._of_shape(a.shape)) or (self.static and a.dynamic and (why := "symbolic extents")):
@@ -193,6 +198,7 @@ def _either(a: Claims, b: Claims) -> Claims:
         a.empty or b.empty,
         a.static and b.static,
         a.input and b.input,
+        None if a.input_dtypes is None or b.input_dtypes is None else a.input_dtypes | b.input_dtypes,
         tuple(p for p in a.constant if p in b.constant),
         a.int64_as_int32 and b.int64_as_int32,
         a.validates or b.validates,
@@ -261,6 +267,7 @@ LIMITS: dict[str, Form] = {
     "empty": _FLAG,
     "static": _FLAG,
     "input": _FLAG,
+    "input_dtypes": listed(that(f"a name among {' '.join(BY_NAME)}", lambda v: v in BY_NAME)),
     "constant": listed(_OPERAND),
     "int64_as_int32": _FLAG,
     "finite": _FLAG,
@@ -308,6 +315,7 @@ def claims_of(stated: dict[str, Any]) -> Claims:
         told.get("empty", True),
         told.get("static", False),
         told.get("input", False),
+        frozenset(told["input_dtypes"]) if "input_dtypes" in told else None,
         tuple(told.get("constant", ())),
         told.get("int64_as_int32", False),
         stated.get("validates", True),

@@ -125,6 +125,7 @@ GOOD = {
     "empty": False,
     "static": True,
     "input": True,
+    "input_dtypes": ["f32"],
     "constant": ["Conv:W", "*"],
     "int64_as_int32": True,
 }
@@ -133,7 +134,7 @@ GOOD = {
 def test_a_runner_has_the_same_fields() -> None:
     hello = {"name": "x", "version": "1", "formats": ["onnx"], "unsupported_ops": ["Loop"], "absolute": {"Erf": 1e-6}}
     hold({**hello, "limits": GOOD}, "hello")
-    for wrong in ({"rank": 4}, {"max_rank": -1}, {"constant": ["W"]}, {"static": "no"}):
+    for wrong in ({"rank": 4}, {"max_rank": -1}, {"input_dtypes": ["float"]}, {"constant": ["W"]}, {"static": "no"}):
         assert ATTRIBUTES["limits"](wrong) is not None
         with pytest.raises(ProtocolError):
             hold({**hello, "limits": wrong}, "hello")
@@ -184,6 +185,8 @@ def relu(**how: Any) -> Instance:
         (Claims(opsets=("ios15", "ios16")), relu(), ""),
         (Claims(min_rank=3), relu(), "rank 2 is below 3"),
         (Claims(min_rank=3), relu(const=True), ""),
+        (Claims(input_dtypes=frozenset({"f16"})), relu(), "f32 at run time"),
+        (Claims(input_dtypes=frozenset({"f16"})), relu(const=True), ""),
         (Claims(input=True), relu(const=True), "no operand comes at run time"),
         (Claims(input=True, min_rank=2), relu(), ""),
         (Claims(opsets=(7, 14), dtypes=frozenset({"f32"}), max_rank=2, empty=False, static=True), relu(), ""),

@@ -36,7 +36,7 @@ def made(tmp_path_factory):
     return folder, entries, right
 
 
-NOTHING_STORED = set()  # instances all of whose outputs are empty sequences
+NOTHING_STORED: set[str] = set()  # instances all of whose outputs are empty sequences
 
 
 def results(path, entries, backend=None, **statuses):

@@ -62,7 +62,7 @@ class Backend:
     (``processor.WORDS``) that this build of the runtime has no kernels for: it counts as a processor without.
     Claims, of which nothing beyond is asked.  opsets: (oldest, newest).  dtypes: our names of element types.
     unsupported_ops: patterns of ops.
-    limits: {"max_rank", "min_rank", "empty", "static", "input", "constant", "int64_as_int32", "finite"}
+    limits: {"max_rank", "min_rank", "empty", "static", "input", "input_dtypes", "constant", "int64_as_int32", "finite"}
     (``harness.workers.claims``).  absolute: {pattern of ops: absolute error of an approximation}.  validates: False of
     one that makes no claim to refuse models that break a rule.  rejects: names of the classes of exceptions by which it
     rejects, where these are its own; any other exception is then a failure of the backend's code, which says nothing
