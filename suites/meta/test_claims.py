@@ -134,7 +134,7 @@ GOOD = {
 def test_a_runner_has_the_same_fields() -> None:
     hello = {"name": "x", "version": "1", "formats": ["onnx"], "unsupported_ops": ["Loop"], "absolute": {"Erf": 1e-6}}
     hold({**hello, "limits": GOOD}, "hello")
-    for wrong in ({"rank": 4}, {"max_rank": -1}, {"input_dtypes": ["float"]}, {"constant": ["W"]}, {"static": "no"}):
+    for wrong in ({"rank": 4}, {"max_rank": -1}, {"input_dtypes": "f32"}, {"constant": ["W"]}, {"static": "no"}):
         assert ATTRIBUTES["limits"](wrong) is not None
         with pytest.raises(ProtocolError):
             hold({**hello, "limits": wrong}, "hello")
