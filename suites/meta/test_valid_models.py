@@ -116,6 +116,8 @@ def test_models_of_valid_instances_pass_the_full_checks(versions: list[OpVersion
                 continue
             except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as e:
                 why = str(e)
+            except ValueError as e:  # of its own, without the place
+                why = f"InferenceError: {e}"
             judged = judge_case(case, RUNTIME, [Outcome(Status.REJECTED, None, "load", why)])
             if judged.verdict is not Verdict.UNSUPPORTED and not ("InferenceError" in why and listed(case, ledger)):
                 bad.append(f"{v.key}: {why[:300]}: {case.inst.dumps()[:400]}")

@@ -278,13 +278,13 @@ def frontier_of_the_first_query(g: Given) -> Outputs:
 
 
 def onnx_reference_tree_one_voted_class(g: Given) -> list[Any] | None:
-    """With votes for one class alone, and no transform: the second column is the first one, which is 1 less that."""
+    """With votes for one class alone, and no transform: the second column is the first one, which is 1 less that.  So
+    it is where there is one label, too."""
     labels, z = g.expected[0].value, np.array(g.expected[1].value, np.float64)
-    if z.shape[1] < 2:
-        return None
+    z = np.repeat(z, 2, 1) if z.shape[1] == 1 else z
     z[:, 1] = z[:, 0]
     z[:, 0] = 1 - z[:, 1]
     names = g.attr("classlabels_strings") or g.attr("classlabels_int64s")
     out = np.empty(len(z), labels.dtype)
-    out[:] = [names[i] for i in z.argmax(1)]
+    out[:] = [names[min(i, len(names) - 1)] for i in z.argmax(1)]
     return [out, z.astype(np.float32)]

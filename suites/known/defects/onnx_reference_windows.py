@@ -128,7 +128,7 @@ def strided_maximum(g: Given) -> list[Any] | None:
     """MaxPool with strides or dilations: SAME_LOWER cuts the extent short and pads as SAME_UPPER, VALID rounds it up as
     ever; a NaN counts where it is the first of its window."""
     axes, auto, whole, taps = _pooled_axes(g), g.attr("auto_pad", "NOTSET"), g.attr("ceil_mode", 0), []
-    if all(s == d == 1 for _, _, s, d, _, _ in axes):
+    if all(s == d == 1 for _, _, s, d, _, _ in axes) or max(map(max, axes), default=0) > 1 << 20:
         return None
     for n, k, s, d, begin, end in axes:
         room = n + begin + end - (k - 1) * d - 1
