@@ -26,15 +26,18 @@ def conjunction(x: Any[Array, "*d"], y: Any[Array, "*d"]) -> Any[Array, "*d"]:
 
 @semantics(error=exact, source="StableHLO pad: negative low and high crop, interior cells between the elements")
 def pad(x: Any[Array, "*d"], value: Any[Array, ""], *, low: Opaque, high: Opaque, interior: Opaque) -> Array:
-    """Raises RuleError "one-per-axis", "interior-nonnegative"."""
+    """Raises RuleError "one-per-axis", "interior-nonnegative", "extents-fit" (a shape of TFLite is of i32)."""
     if {len(low), len(high), len(interior)} != {x.ndim}:
         raise RuleError("one-per-axis", f"{len(low)} low, {len(high)} high, {len(interior)} interior, rank {x.ndim}")
     if any(i < 0 for i in interior):
         raise RuleError("interior-nonnegative", f"{list(interior)}")
     shape = [max(n - 1, 0) * i + n for n, i in zip(x.shape, interior)]
+    extents = [max(0, n + lo + hi) for n, lo, hi in zip(shape, low, high)]
+    if max(extents, default=0) > _TOP:
+        raise RuleError("extents-fit", f"a result of {extents}")
     wide = np.full(shape, value.reshape(()), x.dtype)
     wide[tuple(slice(None, None, i + 1) for i in interior)] = x
-    out = np.full([max(0, n + lo + hi) for n, lo, hi in zip(shape, low, high)], value.reshape(()), x.dtype)
+    out = np.full(extents, value.reshape(()), x.dtype)
     src, dst = [], []
     for n, lo, hi in zip(shape, low, high):
         begin, end = max(0, -lo), n - max(0, -hi)
@@ -50,7 +53,7 @@ def _draw_pad(d: Draw) -> dict[str, Object]:
         n, before, behind, inside = d.pick(
             (
                 (0, _TOP, 0, 0),
-                (2, _TOP, -2, 1),
+                (2, _TOP, -3, 1),
                 (2, -2, _TOP, 0),
                 (1, -_TOP - 1, _TOP, 0),
                 (1, _TOP, -_TOP - 1, 0),
@@ -70,6 +73,12 @@ def _draw_pad(d: Draw) -> dict[str, Object]:
         low.append(lo)
         interior.append(i)
     return {"x": T(shape), "value": T(()), "low": low, "high": high, "interior": interior}
+
+
+@pad.breaks("extents-fit")
+def _beyond(d: Draw) -> dict[str, Object]:
+    low, high, interior = d.pick(((_TOP, 0, 0), (0, _TOP - 1, 1), (_TOP, _TOP, 0)))
+    return {"x": T((2, 0)), "value": T(()), "low": [low, 0], "high": [high, 0], "interior": [interior, 0]}
 
 
 @pad.breaks("one-per-axis")
