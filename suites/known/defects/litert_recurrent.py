@@ -184,3 +184,8 @@ def products_clamped(g: Given) -> Outputs:
     call.inputs = inputs
     made = evaluation.fn(call)
     return [Near(np.asarray(y), 1e-5 * np.maximum(1, np.nan_to_num(np.abs(y), posinf=0))) for y in made]
+
+
+def projections_within_range(g: Given) -> Outputs:
+    """A projection is limited to the finite numbers, as a product without an activation is."""
+    return g.reevaluate({"proj_clip": float(np.finfo(np.float32).max)}) if not g.attr("proj_clip", 0.0) else None
