@@ -115,7 +115,9 @@ def _draw(average: bool) -> Any:
         const = False if "@mapping" in out else None
         if d.chance(6):
             x = T((*lead, d.dim(1, 6), d.dim(1, 6)), const=const)
-            mode = {"same.asymmetryMode": "TOP_LEFT_HEAVY"} if d.chance(4) else {}
+            mode: dict[str, Any] = {"same.asymmetryMode": "TOP_LEFT_HEAVY"} if d.chance(4) else {}
+            if d.chance(8):  # the window is the image, whatever is said
+                mode["kernelSize"] = [0, d.int(0, 3)]
             return {
                 **out,
                 **mode,
