@@ -303,7 +303,9 @@ def broadcast_to(x: Any[Array, "*d"], *, shape: Ints) -> Array:
 
 @broadcast_to.draw
 def _draw_broadcast_to(d: Draw) -> dict:
-    full = (INT32_MAX, 0) if tagged(d, "far", 32) else d.shape(0)
+    if tagged(d, "far", 32):  # not of (INT32_MAX, 1), which has elements
+        return {"x": T(d.pick(((INT32_MAX, 0), (1, 0), (0,), (1, 1), (1,), ()))), "shape": (INT32_MAX, 0)}
+    full = d.shape(0)
     return {"x": T(d.broadcast_from(full)), "shape": full}
 
 
