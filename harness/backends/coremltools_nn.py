@@ -27,7 +27,7 @@ class NeuralNetwork:
     formats = ("mil",)
     packages = ("coremltools",)
     family = "coremltools"
-    # What a NeuralNetwork has no form for: there is an input, a multi-array of f32 with one axis at least, and the last
+    # What a NeuralNetwork has no form for: there is an input, and it has one axis at least (integers and truth values come as f32), and the last
     # specification that gained layers is that of iOS 14.
     opsets = ("ios15", "ios15")
     limits = {"min_rank": 1, "input": True, "input_dtypes": ["f32", "i32", "bool"]}
