@@ -27,7 +27,7 @@ class NeuralNetwork:
     formats = ("mil",)
     packages = ("coremltools",)
     family = "coremltools"
-    # What a NeuralNetwork has no form for: there is an input, and it has one axis at least (integers and truth values come as f32), and the last
+    # A NeuralNetwork has an input, which has one axis at least; integers and truth values come as f32.  The last
     # specification that gained layers is that of iOS 14.
     opsets = ("ios15", "ios15")
     limits = {"min_rank": 1, "input": True, "input_dtypes": ["f32", "i32", "bool"]}
