@@ -107,7 +107,7 @@ class Builder:
     """Calls mb.* for the ops of a header."""
 
     def __init__(self, h: dict[str, Any], consts: list[np.ndarray]) -> None:
-        self.h, self.consts = h, consts
+        self.h, self.consts = h, [c.copy() for c in consts]  # coremltools writes into what a program is given
         self.made: dict[str, Any] = {}
 
     def ref(self, r: Any, env: Any) -> Any:

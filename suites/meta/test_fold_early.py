@@ -69,3 +69,10 @@ def test_an_extent_is_known_before_the_run(fold: Any) -> None:
     handle = fold.load(program("shape", [2, 3], x={"v": "x"}), "mil")
     assert [known["y"][0].tolist() for known in handle[2]] == [[2, 3], [2, 3]]
     assert all(known["y"][1].all() for known in handle[2])
+
+
+def test_constants_are_those_of_the_model_whatever_coremltools_makes_of_them(fold: Any) -> None:
+    """Type inference of a slice counts a negative end from the front, in the array that it was given."""
+    args = {"begin": np.array([1], np.int32), "end": np.array([-1], np.int32), "x": {"v": "x"}}
+    _, consts, _ = fold.load(program("slice_by_index", [4], **args), "mil")
+    assert [c.tolist() for c in consts] == [[1], [-1]]
