@@ -10,6 +10,8 @@ import pytest
 
 from harness.cases.case import fill
 from harness.cases.result import Result
+from harness.core.dtypes import F32
+from harness.core.instance import Arg, Graph, Instance, Node
 from harness.core.outcome import Outcome, Status, Verdict
 from harness.declare import registry
 from harness.engine.engine import Engine
@@ -66,3 +68,26 @@ def test_another_wrong_value_next_to_a_listed_one_is_caught(entry: Any, answers:
         alone[k][place] = beside[k][place] = value
         if judged(alone, Ledger([])) is Verdict.MISMATCH:  # a fault that the bound lets pass is none
             assert judged(beside, Ledger([entry])) is Verdict.MISMATCH, f"output {k} at {place}: {value}"
+
+
+@pytest.mark.parametrize("computed", [False, True], ids=["at run time", "of constants"])
+def test_a_second_factor_is_merged_as_the_first(computed: bool) -> None:
+    """The pass comes again, and finds what it made itself.  A convolution of constants is not folded before."""
+    x = np.linspace(-1, 1, 36, dtype=np.float32).reshape(2, 2, 3, 3)
+    weight, each = np.arange(1, 7, dtype=np.float32).reshape(2, 3, 1, 1), np.arange(2, 8, dtype=np.float32)
+    consts = {"w": weight, "half": np.array(0.5, np.float32), "each": each.reshape(1, 6, 1, 1), "x": x}
+    consts |= {"groups": np.array(2, np.int32)}
+    nodes = [
+        Node("conv_transpose", {"x": "x" if computed else "p0", "weight": "w", "groups": "groups"}, ["c"], {}),
+        Node("mul", {"x": "c", "y": "half"}, ["d"], {}),
+        Node("mul", {"x": "d", "y": "each"}, ["e"], {}),
+        Node("add", {"x": "e", "y": "p1"}, ["y"], {}),
+    ]
+    program = Graph([], nodes, ["y"], consts, {"fires": None})
+    args = [Arg(F32, a.shape, values=a.ravel().tolist()) for a in (x, np.zeros((2, 6, 3, 3), np.float32))]
+    attrs = {"pattern": "match mul", "program": program}
+    inst = Instance("passes", "fuse_conv_scale", 1, "ios18", attrs, {"inputs": args}, 2)
+    with running("coremltools-passes") as handle:
+        ledger = load_ledger(backends=[handle.info])
+        result = next(iter(Engine([handle], ledger=ledger).judge([fill(registry.version_of(inst), inst)])))
+    assert (result.verdict, result.known) == (Verdict.KNOWN, "ct-pass-transposed-groups")

@@ -54,20 +54,28 @@ def _scale_of(node: Node, c: np.ndarray, count: int, rank: int) -> np.ndarray | 
 def _scale(e: Edit, divisors: bool = False) -> Iterator[Any]:
     """divisors: only of convolutions that a constant is divided by, which the pass divides by the constant."""
     for conv in [n for n in e.p.nodes if n.op in CONVOLUTIONS]:
-        node = e.follower(conv, "mul", "real_div")
-        found = e.side(node) if node is not None else None
-        if node is None or found is None or e.const(conv, "weight") is None:
-            continue
-        divisor = node.op == "real_div" and node.inputs["y"] == conv.outputs[0]
-        if divisors and not divisor:
-            continue
-        count = _channels(e, conv)
-        scale, bias = _scale_of(node, found[0], count, len(e.shape(conv.outputs[0]))), _bias(e, conv, count)
-        if scale is not None and bias is not None:
-            weight = _by_channel(e, conv, scale)
-            inputs = {**conv.inputs, "weight": weight, "bias": (bias * scale).astype(weight.dtype)}
-            e.p.nodes.remove(conv)
-            yield e.become(node, conv.op, inputs)
+        made = _scaled(e, conv, divisors)
+        while made is not None:  # the pass comes again, and finds the next factor
+            yield made
+            made = _scaled(e, made, divisors)
+
+
+def _scaled(e: Edit, conv: Node, divisors: bool) -> Node | None:
+    """The convolution with the factor of the node that follows it, in that node's place; None where none follows."""
+    node = e.follower(conv, "mul", "real_div")
+    found = e.side(node) if node is not None else None
+    if node is None or found is None or e.const(conv, "weight") is None:
+        return None
+    if divisors and not (node.op == "real_div" and node.inputs["y"] == conv.outputs[0]):
+        return None
+    count = _channels(e, conv)
+    scale, bias = _scale_of(node, found[0], count, len(e.shape(conv.outputs[0]))), _bias(e, conv, count)
+    if scale is None or bias is None:
+        return None
+    weight = _by_channel(e, conv, scale)
+    inputs = {**conv.inputs, "weight": weight, "bias": (bias * scale).astype(weight.dtype)}
+    e.p.nodes.remove(conv)
+    return e.become(node, conv.op, inputs)
 
 
 def _normalisation(e: Edit) -> Iterator[Any]:
