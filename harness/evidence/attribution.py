@@ -27,7 +27,17 @@ from harness.declare.interpreter import Unfolded
 from harness.declare.validation import misfit_of_call
 from harness.engine.requery import hanging, job_of
 from harness.engine.verdict import judge_case
-from harness.evidence.nodes import DEFAULT, Nodes, Query, all_constant, at_run_time, in_f32, of_inferred_shape
+from harness.evidence.nodes import (
+    DEFAULT,
+    Nodes,
+    Query,
+    all_constant,
+    at_run_time,
+    fitted,
+    of_inferred_shape,
+    other_forms,
+    same,
+)
 from harness.ledger.defect_models import overwritten
 from harness.ledger.ledger import Ledger
 from harness.workers.info import BackendInfo
@@ -195,25 +205,26 @@ class Attribution:
         if result.verdict is Verdict.MISMATCH and (got is None or got.verdict is Verdict.UNSUPPORTED):
             got = self._one(Case(one.version, at_run_time(one.inst), result.case.index), info)
             if got is not None and got.verdict is Verdict.UNSUPPORTED:
-                got = self._explained_in_f32(one, info) or got
+                got = self._explained_otherwise(one, info) or got
         if got is not None and got.verdict is Verdict.UNSUPPORTED and info.leaves_to:
             got = self._one(one, self.handle(info.leaves_to).info)
         if result.verdict is not Verdict.MISMATCH and got is not None and got.outcome.status is Status.VALUE:
             got = self._refused_at_load(one, at_load, info) or got
         return got
 
-    def _explained_in_f32(self, one: Case, info: BackendInfo) -> Result | None:
-        """The verdict on a node of f16 that the backend computes in f32, where its answer to that is listed."""
-        wide = in_f32(one.inst)
-        if wide == at_run_time(one.inst) or one.expected is None:
+    def _explained_otherwise(self, one: Case, info: BackendInfo) -> Result | None:
+        """The verdict on a node that the backend has no form for alone: in f32 or as a vector of one element, as it
+        computes it in a program.  Only where its answer to that is listed."""
+        if one.expected is None:
             return None
-        got = self._one(Case(one.version, wide, one.index), info)
-        if got is None or got.verdict not in _EXPLAINED or got.outcome.status is not Status.VALUE:
-            return None
-        pairs = list(zip(got.outcome.outputs or (), (e.value for e in one.expected[0])))
-        if not all(isinstance(x, np.ndarray) and isinstance(due, np.ndarray) for x, due in pairs):
-            return None
-        return replace(got, outcome=replace(got.outcome, outputs=[x.astype(due.dtype) for x, due in pairs]))
+        for inst in other_forms(one.inst):
+            got = self._one(Case(one.version, inst, one.index), info)
+            if got is None or got.verdict not in _EXPLAINED or got.outcome.status is not Status.VALUE:
+                continue
+            outputs = fitted(got.outcome.outputs or (), [e.value for e in one.expected[0]])
+            if outputs is not None:
+                return replace(got, outcome=replace(got.outcome, outputs=outputs))
+        return None
 
     def _damage(self, case: Case, info: BackendInfo) -> str | None:
         """The listed difference by which a node may damage the memory of the process, whatever it answers alone."""
@@ -284,7 +295,7 @@ class Attribution:
             return _explained(result, nodes.told)
         names = program.outputs
         due = [k for k, o in enumerate(names) if o not in nodes.undefined]  # the others follow from what no op takes
-        if len(got) == len(names) and all(_same(got[k], nodes.scope[names[k]]) for k in due):
+        if len(got) == len(names) and all(same(got[k], nodes.scope[names[k]]) for k in due):
             return _explained(result, nodes.told)
         if (nodes.undefined and len(got) != len(names)) or (program.sums_errors and not nodes.told):
             return result
@@ -327,13 +338,6 @@ def _explained(result: Result, told: Sequence[Result]) -> Result:
         return replace(result, verdict=Verdict.AGREE, judgement=None)
     first = next((r for r in told if r.verdict is Verdict.KNOWN), told[0])
     return replace(result, verdict=first.verdict, known=first.known, ambiguity=first.ambiguity)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """The same type, shape and bits?"""
-    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
-        return a is None and b is None
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def _closed(expected: Sequence[Expected], got: Sequence[Any]) -> tuple[list[Expected], list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,23 +83,26 @@ def all_constant(inst: Instance) -> bool:
 
 def at_run_time(inst: Instance) -> Instance:
     """The instance with its constants as inputs, as a delegate may want them."""
+    return _changed(inst, lambda x: replace(x, const=False))
+
+
+def other_forms(inst: Instance) -> list[Instance]:
+    """What a program may make of an instance that is no model alone: f32 in place of f16, and scalars as vectors of one
+    element; all as inputs."""
+    plain = at_run_time(inst)
+    wide = _changed(plain, lambda x: replace(x, dtype=F32) if x.dtype == F16 else x)
+    types = {t: F32.name if d == F16.name else d for t, d in inst.attrs.get("@types", {}).items()}
+    wide = replace(wide, attrs=inst.attrs | ({"@types": types} if types else {}))
+    scalar = all(x.shape == () for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
+    vector = [_changed(wide, lambda x: replace(x, shape=(1,)))] if scalar else []
+    return [form for form in [wide, *vector] if form != plain]
+
+
+def _changed(inst: Instance, change: Callable[[Arg], Arg]) -> Instance:
     args: dict[str, Any] = {
-        s: [replace(x, const=False) for x in a] if isinstance(a, list) else replace(a, const=False)
-        for s, a in inst.args.items()
+        s: [change(x) for x in a] if isinstance(a, list) else change(a) for s, a in inst.args.items()
     }
     return replace(inst, args=args)
-
-
-def in_f32(inst: Instance) -> Instance:
-    """The instance with f32 in place of f16, as inputs: what a backend that computes in f32 alone makes of it."""
-    wide = at_run_time(inst)
-    args: dict[str, Any] = {s: [_wide(x) for x in a] if isinstance(a, list) else _wide(a) for s, a in wide.args.items()}
-    types = {t: F32.name if d == F16.name else d for t, d in inst.attrs.get("@types", {}).items()}
-    return replace(wide, args=args, attrs=inst.attrs | ({"@types": types} if types else {}))
-
-
-def _wide(arg: Arg) -> Arg:
-    return replace(arg, dtype=F32) if arg.dtype == F16 else arg
 
 
 _MOST = 1 << 28  # elements
@@ -114,3 +117,19 @@ def of_inferred_shape(a: Any, due: Any) -> Any:
     if elements > _MOST:  # extents from memory that nobody wrote, beside one of 0
         return due
     return np.resize(due, tuple(shape))
+
+
+def fitted(outputs: Sequence[Any], due: Sequence[Any]) -> list[Any] | None:
+    """Answers to another form of an instance in the types and shapes of its own; None where they do not fit."""
+    if not all(
+        isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size == y.size for x, y in zip(outputs, due)
+    ):
+        return None
+    return [x.astype(y.dtype).reshape(y.shape) for x, y in zip(outputs, due)]
+
+
+def same(a: Any, b: Any) -> bool:
+    """The same type, shape and bits?"""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return a is None and b is None
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
