@@ -76,7 +76,6 @@ TREE = "a tree without it is none"
 # op version or pattern -> (what is never drawn, a pattern; why)
 NEVER = {
     "LpPool/1": {"* left out": WINDOW},
-    "SpatialBN/1": {"* left out": SILENT},
     "Col2Im/18": {"T: *": "sums of words, truth values"},
     "OptimizedRNN/1": {"hidden_size left out": SILENT},
     "Reshape/1": {"shape left out": SILENT},

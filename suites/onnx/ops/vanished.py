@@ -51,10 +51,20 @@ op(
     Checks(source=SOURCE, ambiguous=_no_direction, breaks={"order-known": None, "axis-in-range": None}),
 )
 
+
+def _draw_spatial_bn(d: Draw) -> dict[str, Any]:
+    """is_test: 'If set to nonzero, run spatial batch normalization in test mode'; momentum is of running statistics."""
+    v = variants.batch_norm.derive(d)
+    out = {"X": v["x"], **{n: v[n] for n in ("scale", "bias", "mean", "var", "epsilon")}}
+    if not v["training"] or d.bool():
+        out["is_test"] = int(not v["training"])
+    return out | ({"momentum": v["momentum"]} if d.bool() else {})
+
+
 op(
     "SpatialBN",
     variants.batch_norm,
-    Sampling(outs=lambda d, v: 5 if v["training"] and d.chance(4) else 1),
+    Sampling(_draw_spatial_bn, outs=lambda d, v: 5 if not v.get("is_test") and "momentum" in v and d.bool() else 1),
     Checks(source=SOURCE, ambiguous=variants.saved_open),
     x="X",
     scale="scale",
