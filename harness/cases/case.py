@@ -16,7 +16,7 @@ from harness.core.quiet import quiet
 from harness.declare import Expected, OpVersion
 from harness.declare.invalid import draw_invalid, invalid_generators_of
 from harness.declare.validation import evaluated
-from harness.generate.draw_engines import Prng, case_seed
+from harness.generate.draw_engines import InTurn, Prng, case_seed
 from harness.generate.recipes import materialize
 
 INVALID_EVERY = 8  # one case in so many breaks a rule
@@ -211,6 +211,8 @@ def draw_case(
     which come when asked for."""
     start = case_seed(seed, v.key, index)
     engine = Prng(start)
+    if v.in_turn:
+        engine = InTurn(engine, case_seed(seed, v.key, 0), index - index // INVALID_EVERY)
     inst = None
     if invalid and index % INVALID_EVERY == INVALID_EVERY - 1:
         rules = list(invalid_generators_of(v))

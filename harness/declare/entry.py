@@ -74,7 +74,8 @@ class Sampling:
     outs: how many outputs are asked for: a number, or ``fn(d, values)``.
     alike: type names that may be the same type are so in half of the instances.  What mixes types is what most backends
     lack, and would be most of what is drawn.
-    even: each element type is drawn as often as any other, so that rare ones meet too.
+    even: each element type is drawn as often as any other, so that rare ones meet too.  Without ``alike`` the cases of
+    an op version go through all combinations in turn.
     tags: what a dialect's ``finish`` adds to the instances of this line ("fused", "bias"), or what a meaning's
     generator leaves out ("nonnegative").
     """

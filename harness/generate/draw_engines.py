@@ -8,6 +8,8 @@ case can be replayed and shrunk.  ``Replay`` plays a recorded list back.  The Hy
 from __future__ import annotations
 
 from functools import cache
+from math import gcd
+from typing import Any
 
 import native_ref
 
@@ -54,6 +56,33 @@ class PlainPrng:
         v = s * max(0, hi - lo + 1) // 2147483647
         self.choices.append(v)
         return lo + v
+
+
+_Choices = list[int]  # where ``int`` is a method
+
+
+class InTurn:
+    """An engine whose first choice is the ``turn``-th of a walk that comes by each possible choice once before it comes
+    by one again; neighbours of the walk are far apart."""
+
+    def __init__(self, engine: Any, seed: int, turn: int) -> None:
+        """seed: where the walk begins."""
+        self.engine, self.at = engine, (mix(seed), turn)
+        self.first: int | None = None
+
+    def int(self, lo: int, hi: int) -> int:
+        drawn: int = self.engine.int(lo, hi)
+        if self.first is not None:
+            return drawn
+        n, (start, turn) = max(1, hi - lo + 1), self.at
+        step = next(k for k in range(max(1, n * 5 // 8), 2 * n + 1) if gcd(k, n) == 1)
+        self.first = (start + turn * step) % n
+        return lo + self.first
+
+    @property
+    def choices(self) -> _Choices:
+        drawn = list(self.engine.choices)
+        return drawn if self.first is None else [self.first, *drawn[1:]]
 
 
 Prng = native_ref.Prng

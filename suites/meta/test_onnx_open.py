@@ -385,6 +385,15 @@ def test_a_mask_ends_before_the_keys_from_version_24_on(version: int, fits: bool
     assert bool(case.expected) is fits
 
 
+@pytest.mark.parametrize(("version", "first"), [(23, 2.0), (24, 1.0)])
+def test_a_mask_of_one_column_is_broadcast_before_version_24(version: int, first: float) -> None:
+    """Three keys that weigh the same; from 24 on the mask ends before the second one."""
+    args = {"Q": Arg(F32, (1, 1, 1, 1), values=[0.0]), "K": Arg(F32, (1, 1, 3, 1), values=[1.0, 2.0, 3.0])}
+    args |= {"V": args["K"], "attn_mask": Arg(F32, (1, 1), values=[0.5])}
+    case = fill(dialect.versions[f"onnx/Attention/{version}"], Instance("onnx", "Attention", version, 24, {}, args))
+    assert case.expected is not None and np.allclose(case.expected[0][0].value, first)
+
+
 def test_a_range_without_end_has_a_reference() -> None:
     args = {"x": Arg(F32, (2,), values=[float("-inf"), 1.0])}
     inst = Instance("onnx", "DynamicQuantizeLinear", 11, 11, {}, args, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf, prod
 from typing import Annotated
 from typing import Any as Object
 
@@ -39,22 +40,17 @@ def _wide(v: Array) -> Array:
 
 
 def additive(mask: Array | None, keys: int) -> Array | None:
-    """A mask as f64 terms: booleans give 0 or -inf; a mask shorter than the keys forbids the rest, one of no axis is
-    the same for all of them."""
-    if mask is not None and not mask.ndim:
-        mask = np.broadcast_to(mask, (keys,))
-    return None if mask is None else _terms(mask, keys)
-
-
-def _terms(mask: Array, keys: int) -> Array:
-    if mask.dtype == np.bool_:
-        m = np.where(mask, 0.0, -np.inf)
-    else:
-        m = _wide(mask)
+    """A mask as f64 terms; one shorter than the keys forbids the rest, one of no axis is the same for all of them."""
+    if mask is None:
+        return None
+    m = terms(np.broadcast_to(mask, (keys,)) if not mask.ndim else mask)
     short = keys - m.shape[-1]
-    if short > 0:
-        m = np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
-    return m
+    return m if short <= 0 else np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
+
+
+def terms(mask: Array) -> Array:
+    """A mask as f64 terms: booleans give 0 or -inf."""
+    return np.where(mask, 0.0, -np.inf) if mask.dtype == np.bool_ else _wide(mask)
 
 
 def allowed(queries: int, keys: int, offset: Array | int, causal: bool, left: int, right: int) -> Array | None:
@@ -169,10 +165,9 @@ def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended
     if lengths is not None and ((lengths < 0) | (lengths > keys)).any():
         raise RuleError("lengths-in-range", f"{lengths.tolist()} valid ones of {keys} keys")
     mask = i.get("mask")
-    bias = additive(mask, keys)
-    whole = bias if p.get("mask_ends", True) else mask
-    if whole is not None and not _fits(whole.shape, (*q.shape[:3], keys)):
-        raise RuleError("mask-fits", f"a mask {list(whole.shape)} for scores {[*q.shape[:3], keys]}")
+    bias = additive(mask, keys) if mask is None or p.get("mask_ends", True) else terms(mask)
+    if bias is not None and not _fits(bias.shape, (*q.shape[:3], keys)):
+        raise RuleError("mask-fits", f"a mask {list(bias.shape)} for scores {[*q.shape[:3], keys]}")
     ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
     if lengths is not None and queries:
         inside = (np.arange(keys) < lengths.astype(np.int64)[:, None])[:, None, None, :]
@@ -240,11 +235,15 @@ def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> st
 
 
 def _beyond(a: Attended, types: list[DType]) -> Array:
-    """Scores that may overflow on the way, before or after they are scaled: softmax is "in the same precision as the
+    """Scores that may overflow on the way, before or after they are scaled or with their bias: softmax is "in the same precision as the
     input of softmax (Q and K)", the products are in no stated one."""
     with np.errstate(all="ignore"):
+        top = min(map(float_max, types))
         size = native.matmul(np.abs(a.q), np.swapaxes(np.abs(a.k), -1, -2)) * max(1.0, abs(a.scale))
-        return np.asarray(~(size < min(map(float_max, types))))
+        over = np.asarray(~(size < top))
+        if a.bias is None:
+            return over
+        return over | (np.isfinite(a.bias) & (np.abs(a.capped) + np.abs(a.bias) >= top))
 
 
 _BEYOND = "a score beyond the range of the type: infinite, or held in a wider one"
@@ -341,11 +340,11 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         queries, keys = (d.pick((17, 129, 257)) if longest == k else d.int(1, 2) for k in (1, 2))
         e, ev = (d.pick((64, 128, 264)) if longest == 3 else d.pick((1, 4)) for _ in range(2))
     elif d.empty:
-        b, queries, ev = d.pick(((0, queries, ev), (b, 0, ev), (b, queries, 0)))
+        b, kv, queries, ev = d.pick(((0, kv, queries, ev), (b, kv, 0, ev), (b, kv, queries, 0), (b, 0, queries, ev)))
         keys = 0 if not b * queries and d.chance(3) else keys
         e = 0 if d.chance(8) and not d.breaking else e
     heads = kv * group
-    flat = d.bool()
+    flat = d.bool() and heads > 0
     if flat and d.empty and not d.breaking and d.chance(3):  # as many heads as 32 bits count, of nothing
         b, kv, group = 0, 2**31 - 1, 1
         heads = kv
@@ -360,6 +359,8 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
         past = d.pick((17, 129, 300)) if longest == 4 else queries if alike else d.int(1, 4)
         past = 0 if d.empty and not d.breaking and d.bool() else past
         out["past_k"], out["past_v"] = T((b, kv, past, e)), T((b, kv, past, ev))
+        if d.chance(8):
+            d.pick((out["past_k"], out["past_v"])).recipe = "special"
     if cached:
         out["lengths"] = T((b,), values=[d.int(min(1, keys), keys) for _ in range(b)], dtype=I64)
     if given(d, "mask"):
@@ -376,7 +377,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))
         boolean = d.dtype("mask").kind == "b"
-        out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit")))
+        out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit", "small", "unit", "special", "unit")))
+        if not boolean and prod(shape) <= 512 and d.chance(6):  # the same as one of truth values
+            out["mask"].values = [d.pick((0.0, 0.0, -inf)) for _ in range(prod(shape))]
     out["causal"] = param(d, "causal", d.bool)
     out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125) if e else (0.5, 1.0)))
     out["softcap"] = param(d, "softcap", lambda: d.pick((0.0, 0.0, 2.0, 30.0)))
@@ -469,13 +472,13 @@ def _sdpa_bound(ctx: Context) -> Array:
 
 
 def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:
-    bias = additive(mask, k.shape[-2])
+    bias = None if mask is None else terms(mask)
     return Attended(q, k, v, bias, 1 / np.sqrt(q.shape[-1]), 0.0, False)
 
 
 def _masked_row(inputs: dict[str, Object], params: dict[str, Object]) -> str | None:
     m = inputs.get("mask")
-    if m is not None and m.size and (np.max(_terms(m, 0), -1) == -np.inf).any():
+    if m is not None and m.size and (np.max(terms(m), -1) == -np.inf).any():
         return "a row without any key: 0 / 0 by the formula"
     if why := _hidden_infinity(inputs, params):
         return why

@@ -398,12 +398,12 @@ def _corners(image: Array, y: Array, x: Array, far: Sequence[float] = (0.0, 0.0)
 @roi_align.draw
 def _draw_roi(d: Draw) -> dict:
     """One in eight has many regions, none, or such as lie at 0, far away or the other way round."""
-    n, h, w, r = d.extent(1, 2), d.extent(3, 8), d.extent(3, 8), d.extent(1, 4)
+    n, h, w, r = d.extent(1, 2), d.extent(1, 8), d.extent(1, 8), d.extent(1, 4)
     if d.chance(8) and not d.breaking:
         return _draw_far_roi(d, n, h, w)
     values: list[float] = []
     for _ in range(r):
-        x1, y1 = d.int(0, 4 * (w - 2)) / 4 + 0.0625, d.int(0, 4 * (h - 2)) / 4 + 0.0625
+        x1, y1 = (d.int(0, 4 * max(0, n - 2)) / 4 + 0.0625 for n in (w, h))
         values += [x1, y1, x1 + d.int(2, 16) / 4, y1 + d.int(2, 16) / 4]
     return {
         "x": T((n, d.extent(1, 3), h, w)),

@@ -274,7 +274,7 @@ def dynamic_quantize(x: Float[Array, "*d"]) -> tuple[Array, Array, Array]:
 Scaling = Callable[[Array, Array, Array, Array], Array]  # sums, the scales of the two operands, that of the result
 
 
-def _exactly(t: Array, a: Array, b: Array, y: Array) -> Array:
+def exactly(t: Array, a: Array, b: Array, y: Array) -> Array:
     with np.errstate(all="ignore"):
         return t * (a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64))
 
@@ -328,7 +328,7 @@ def _scaled_product(
     y_scale: Array,
     y_zero: Array,
     out_scale: Array,
-    how: Scaling = _exactly,
+    how: Scaling = exactly,
 ) -> Array:
     """The product over ``out_scale`` in f64.  A vector is a matrix of one row or column, whose axis the result lacks.
 
@@ -404,16 +404,17 @@ def qlinear_matmul(
     return to_steps(wide, out_zero, of(out_zero))
 
 
-def _conv_of(ctx: Context) -> Array:
+def conv_of(ctx: Context, how: Scaling = exactly) -> Array:
+    """The convolution in steps of the result, without its zero point.  how: scales the sums."""
     i = ctx.inputs
     back = {
         k: np.asarray(v).astype(np.int64) if k in ("x", "w", "x_zero", "w_zero", "b") and v is not None else v
         for k, v in i.items()
     }
-    return _conv_steps(back, ctx.params)
+    return _conv_steps(back, ctx.params, how)
 
 
-def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object], how: Scaling = _exactly) -> Array:
+def _conv_steps(i: Mapping[str, Object], p: Mapping[str, Object], how: Scaling = exactly) -> Array:
     x, w, wz = i["x"], i["w"], i["w_zero"]
     for name in ("x_scale", "x_zero", "w_scale", "w_zero", "out_scale"):
         check_grain(name, i[name], w.shape[0] if name[0] == "w" else 1)
@@ -443,7 +444,7 @@ def _conv_open(inputs: dict[str, Object], params: dict[str, Object]) -> str | No
     return _any_order(inputs, lambda how: _conv_steps(inputs, p, how), scales)
 
 
-@semantics(error=_requantised(_conv_of), source="ONNX QLinearConv-10", ambiguous=_conv_open)
+@semantics(error=_requantised(conv_of), source="ONNX QLinearConv-10", ambiguous=_conv_open)
 def qlinear_conv(
     x: Any[Array, "n c *s"],
     x_scale: Float[Array, "*a"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,9 @@ class Sampler(Resolved):
         types: dict[str, DType] = {}
         first: DType | None = None
         alike = self.may_agree and engine.int(0, 1) == 0
-        for t, options in self.weighted.items():
+        if self.in_turn:
+            types.update(self._combinations[engine.int(0, len(self._combinations) - 1)])
+        for t, options in () if self.in_turn else self.weighted.items():
             n = len(options)
             if n == 1:
                 types[t] = options[0]
@@ -60,6 +62,16 @@ class Sampler(Resolved):
                 first = types[t]
         lo, hi = self.ranks
         return Draw(engine, self, opset, self.entry.spelling.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
+
+    @cached_property
+    def in_turn(self) -> bool:
+        """Do all combinations of element types come in turn?"""
+        return self.entry.sampling.even and not self.may_agree
+
+    @cached_property
+    def _combinations(self) -> list[tuple[tuple[str, DType], ...]]:
+        """Of element types by name."""
+        return list(product(*([(t, x) for x in options] for t, options in self.weighted.items() if options)))
 
     def encode(self, d: Draw, values: dict[str, Any]) -> Build:
         """values: by semantic name, as the meaning derives them."""

@@ -7,6 +7,10 @@ from typing import Any
 import numpy as np
 
 from harness.cases.given import Given
+from harness.core.dtypes import of
+from harness.ledger.edits import Near
+from suites.semantics import qdq
+from suites.semantics.attention import additive, allowed, terms
 
 Outputs = list[Any] | None
 
@@ -44,3 +48,51 @@ def onnx_nan_is_the_best_score(g: Given) -> Outputs:
     """NonMaxSuppression: a score of NaN is above every number."""
     s = g["scores"]
     return g.reevaluate(inputs={"scores": np.where(np.isnan(s), np.array(np.inf, s.dtype), s)})
+
+
+def onnx_sum_of_32_bits(g: Given) -> Outputs:
+    """QLinearConv: the sum of the products and the bias modulo 2^32, as ConvInteger's may be."""
+    e = g.expected[0]
+    ctx = e.context()
+    whole = qdq.conv_of(ctx, lambda total, *_: total)
+    low = np.mod(whole + 2.0**31, 2.0**32) - 2.0**31
+    if (low == whole).all():
+        return None
+    steps = qdq.conv_of(ctx, lambda total, *scales: qdq.exactly(np.mod(total + 2.0**31, 2.0**32) - 2.0**31, *scales))
+    near_tie = np.abs(np.abs(steps - np.floor(steps)) - 0.5) <= (np.abs(steps) + 1) * 2.0**-20
+    y = qdq.to_steps(steps, np.asarray(ctx.inputs["out_zero"]).reshape(()), of(e.value))
+    return [Near(y, near_tie.astype(np.float64))]
+
+
+def seen_keys(g: Given) -> np.ndarray:
+    """Attention: the keys that the causal rule, a window and the lengths let a query see."""
+    rows, past, lengths = g["Q"].shape[-2], g["past_key"], g["nonpad_kv_seqlen"]
+    keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
+    offset = lengths - rows if past is None and lengths is not None else 0 if past is None else past.shape[2]
+    left, right = (int(g.attr(f"{side}_window_size", -1)) for side in ("left", "right"))
+    seen = allowed(rows, keys, offset, bool(g.attr("is_causal", 0)), left, right)
+    seen = np.ones((rows, keys), bool) if seen is None else seen
+    return seen if lengths is None else seen & (np.arange(keys) < lengths.reshape(-1, 1, 1, 1))
+
+
+def _mask(g: Given, keys: int) -> np.ndarray:
+    """Attention: the mask of floats or truth values as terms."""
+    mask = g["attn_mask"]
+    found = terms(mask) if g.inst.version == 23 else additive(mask, keys)
+    assert found is not None
+    return found
+
+
+def bias_of(g: Given) -> np.ndarray | None:
+    """Attention: the sum of all biases, as the text has it; None without a mask."""
+    if g["attn_mask"] is None:
+        return None
+    seen = seen_keys(g)
+    total: np.ndarray = _mask(g, seen.shape[-1]) + np.where(seen, 0, -np.inf)
+    return total
+
+
+def onnx_forbidden_keys_take_no_part(g: Given) -> Outputs:
+    """Attention: what a mask of floats has for a key that another rule forbids is not looked at."""
+    seen = seen_keys(g)
+    return g.reevaluate(inputs={"attn_mask": np.where(seen, _mask(g, seen.shape[-1]), -np.inf)})

@@ -15,6 +15,7 @@ from harness.core.dtypes import int_range, of
 from harness.declare import Expected
 from harness.ledger.defect_models import Near, Turned
 from harness.ledger.edits import edited
+from suites.semantics.attention import additive
 from suites.semantics.qdq import spread
 
 Outputs = list[Any] | None
@@ -153,6 +154,13 @@ def mask_filled_with_the_highest_bit(g: Given) -> list[Expected] | None:
     """The same where -inf, whose conversion is undefined, becomes 2^63: of 64 bits on x86-64."""
     mask = g["attn_mask"]
     return root_of_the_scale_in_f32(g, 1 << 63) if mask is not None and mask.dtype == np.uint64 else None
+
+
+def mask_filled_up(g: Given) -> list[Expected] | None:
+    """Attention: a mask of fewer columns than keys is filled up with -inf, one of a single column too."""
+    mask, past = g["attn_mask"], g["past_key"]
+    keys = g["K"].shape[-2] + (0 if past is None else past.shape[-2])
+    return None if mask is None else g.reevaluate(inputs={"attn_mask": additive(mask, keys)})
 
 
 def _batch_rows(g: Given) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.ledger.defect_models import Near
+from suites.known.defects.onnx_readings import bias_of
 from suites.semantics.attention import additive, allowed
 
 Array = np.ndarray
@@ -211,3 +212,12 @@ def ort_keys_for_values(g: Given) -> Outputs:
     """Attention of nothing: Y has the keys for its last axis."""
     keys = g["K"].shape[2] + (0 if g["past_key"] is None else g["past_key"].shape[2])
     return [np.zeros((*g["Q"].shape[:3], keys), g["Q"].dtype), *[None] * (len(g.expected) - 1)]
+
+
+def nan_beside_masked_keys(g: Given) -> Outputs:
+    """The largest bias of a row passes NaN over: a row of NaN and -inf alone is taken for one without keys."""
+    bias = bias_of(g)
+    if bias is None or not np.isnan(bias).any():
+        return None
+    blind = (np.isnan(bias) | np.isneginf(bias)).all(-1, keepdims=True) & np.isneginf(bias).any(-1, keepdims=True)
+    return g.reevaluate({"scale": body_scale(g)}, {"attn_mask": np.where(blind, -np.inf, bias)})

@@ -27,6 +27,7 @@ from harness.declare import (
     gathered,
     other_shape,
 )
+from harness.generate import ends
 from suites.onnx import op
 from suites.onnx.builder import AROUND
 from suites.semantics.gradient import Tape, Var
@@ -263,12 +264,18 @@ def _draw(d: Draw) -> dict[str, Any]:
     elif d.chance(4):
         y = now
     inputs = [(x, Arg(types[x], shapes[x])) for x in (*xs, *zs)]
+    values = None
+    if "z" in types and types["z"].kind == "f" and 0 < np.prod(shapes["z"]) <= ends.MOST and d.bool():
+        values = ends.elements(d, Arg(types["z"], shapes["z"]))
     return {
         "xs": xs,
         "y": y,
         **({"zs": zs} if zs else {}),
         AROUND: Graph(inputs, nodes, [y], consts),
-        "Inputs": [T(shapes[x], "" if x == "z" else "unit", types[x]) for x in (*xs, *zs)],
+        "Inputs": [
+            T(shapes[x], "", types[x], values=values) if x == "z" else T(shapes[x], "unit", types[x])
+            for x in (*xs, *zs)
+        ],
         "@outs": len(xs) if d.bool() else d.int(1, len(xs)),
     }
 

@@ -81,6 +81,8 @@ def _draw_q(d: Draw) -> dict:
     result = d.pick(results)
     beyond = "saturate" in schema.attrs and result.kind == "f" and result.bits == 8 and d.bool()
     out["y_scale"] = _scales(d, grain, d.types.get(slot.element, F32), beyond)
+    if d.types[schema.inputs[0].element].kind == d.types.get(slot.element, F32).kind == "i" and d.chance(8):
+        out["x"].recipe, out["y_scale"].values = "special", [-1] * int(np.prod(grain))  # the lowest has no opposite
     if d.int(0, 2) or beyond:
         out["y_zero_point"] = _zeros(d, result, grain)
     if "output_dtype" in schema.attrs and (d.chance(4) if "y_zero_point" in out else d.bool()):
@@ -305,7 +307,7 @@ def _draw_qconv(d: Draw) -> dict:
     }
     out["x"].recipe = out["w"].recipe = "full"
     if "b" in v:
-        out["b"] = T((m,), "ints:-1000:1000")
+        out["b"] = T((m,), "special" if d.chance(12) else "ints:-1000:1000")
     return out
 
 

@@ -91,7 +91,7 @@ _NO_PATTERNS = (
 
 
 def _draw_match(d: Draw) -> dict:
-    return {"X": words(d, d.shape(0, 3), _MATCHED), "pattern": d.pick(_PATTERNS)}
+    return {"X": words(d, d.shape(0, 5), _MATCHED), "pattern": d.pick(_PATTERNS)}
 
 
 op(

@@ -227,7 +227,8 @@ def _draw_scatter_elements(d: Draw) -> dict:
         t = T(e, values=whole.ravel().tolist())
     else:
         t = T(e, index_recipe(shape[a], signed) if prod(e) else "small")
-    out = {"x": T(shape), "indices": t, "updates": T(e), "axis": axis, "signed": signed}
+    special = "special" if d.dtype("x").kind == "f" and d.chance(4) else None
+    out = {"x": T(shape, special), "indices": t, "updates": T(e), "axis": axis, "signed": signed}
     if "reduction" in d.version.param_codecs:
         out["reduction"] = mode
     return out

@@ -50,8 +50,10 @@ def _small(d: Draw) -> int:
 def _draw_depth_to_space(d: Draw) -> dict:
     block = fixed(d, "block", lambda: d.pick((2, 2, 3, 2, 1, 2, 2, 3)))
     mode = d.pick(options(d, "mode"))
+    shape = (_small(d), d.dim(hi=3) * block * block, _small(d), _small(d))
+    all_one = d.dtype("x").kind == "b" and d.chance(6)
     return {
-        "x": T((_small(d), d.dim(hi=3) * block * block, _small(d), _small(d))),
+        "x": T(shape, values=[d.bool()] * prod(shape) if all_one else None),
         "block": block,
         "mode": mode,
     }
