@@ -391,7 +391,8 @@ def test_a_mask_of_one_column_is_broadcast_before_version_24(version: int, first
     args = {"Q": Arg(F32, (1, 1, 1, 1), values=[0.0]), "K": Arg(F32, (1, 1, 3, 1), values=[1.0, 2.0, 3.0])}
     args |= {"V": args["K"], "attn_mask": Arg(F32, (1, 1), values=[0.5])}
     case = fill(dialect.versions[f"onnx/Attention/{version}"], Instance("onnx", "Attention", version, 24, {}, args))
-    assert case.expected is not None and np.allclose(case.expected[0][0].value, first)
+    assert case.expected is not None
+    assert np.allclose(case.expected[0][0].value, first)
 
 
 def test_a_range_without_end_has_a_reference() -> None:

@@ -20,7 +20,7 @@ _NEVER_FOLDED = frozenset(  # coremltools 9.0 states no value_inference for them
     " dequantize gather_nd gru instance_norm l2_pool local_response_norm lstm max_pool non_maximum_suppression one_hot"
     " pixel_shuffle pixel_unshuffle quantize read_state resample reshape_like resize resize_bilinear"
     " resize_nearest_neighbor rnn scatter scatter_nd silu sliding_windows space_to_batch space_to_depth"
-    " upsample_bilinear upsample_nearest_neighbor".split()
+    " upsample_bilinear upsample_nearest_neighbor".split()  # noqa: SIM905 - a list of one name a line is longer
 )
 
 

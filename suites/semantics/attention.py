@@ -235,8 +235,8 @@ def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> st
 
 
 def _beyond(a: Attended, types: list[DType]) -> Array:
-    """Scores that may overflow on the way, before or after they are scaled or with their bias: softmax is "in the same precision as the
-    input of softmax (Q and K)", the products are in no stated one."""
+    """Scores that may overflow on the way, before or after they are scaled or with their bias: softmax is "in the same
+    precision as the input of softmax (Q and K)", the products are in no stated one."""
     with np.errstate(all="ignore"):
         top = min(map(float_max, types))
         size = native.matmul(np.abs(a.q), np.swapaxes(np.abs(a.k), -1, -2)) * max(1.0, abs(a.scale))
