@@ -146,7 +146,7 @@ class Graph:
             "inputs": [[n, a.to_json()] for n, a in self.inputs],
             "nodes": [n.to_json() for n in self.nodes],
             "outputs": self.outputs,
-            "consts": {k: encode_value(v) for k, v in self.consts.items()},
+            "consts": {k: encode_value(np.asarray(v)) for k, v in self.consts.items()},
             **({"meta": encode_value(self.meta)} if self.meta else {}),
         }
 

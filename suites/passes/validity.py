@@ -91,9 +91,13 @@ def _any_weights(v: View) -> bool:
         return True
     other = Graph(v.g.inputs, v.g.nodes, v.g.outputs, {k: _other(a) for k, a in v.g.consts.items()}, v.g.meta)
     data = [filled(t, 2) for t in v.inputs]  # an input that became a constant has the data of 1
+    turned = [~x if x.dtype.kind == "b" else -x for x in data]  # a larger or smaller one may be another one
     with quiet:
-        a, b = (LANGUAGE.run(g, data, v.opset) for g in (v.g, other))
-    return all(np.array_equal(a[n], b[n], equal_nan=np.asarray(a[n]).dtype.kind == "f") for n in v.g.outputs)
+        for some in (data, turned):
+            a, b = (LANGUAGE.run(g, some, v.opset) for g in (v.g, other))
+            if not all(np.array_equal(a[n], b[n], equal_nan=np.asarray(a[n]).dtype.kind == "f") for n in v.g.outputs):
+                return False
+    return True
 
 
 def _other(a: np.ndarray) -> np.ndarray:

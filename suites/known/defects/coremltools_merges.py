@@ -293,6 +293,27 @@ def _negation(e: Edit) -> Iterator[Any]:
             yield
 
 
+def _counting(e: Edit) -> Iterator[Any]:
+    """A negative bound of a slice is counted from the front in the constant itself, unless the extent is clear before:
+    of the whole axis, of an axis of one element."""
+    for node in e.g.attr("program").nodes:
+        if node.op != "slice_by_index":
+            continue
+        extents = np.array(e.shape(node.value("x")))
+        masks = [e.const(node, m) for m in ("begin_mask", "end_mask", "squeeze_mask")]
+        begins, ends, squeezed = (np.zeros(extents.size, bool) if m is None else m for m in masks)
+        counted = (extents != 1) & ~squeezed & ~(begins & ends)
+        for slot in ("begin", "end"):
+            bound = e.const(node, slot)
+            if bound is None or not (counted & (bound < 0)).any():
+                continue
+            new = np.where(counted & (bound < 0), np.maximum(0, bound + extents), bound).astype(bound.dtype)
+            memory = _of_one_memory(e, node.value(slot))
+            e.p.consts |= dict.fromkeys(memory, new)
+            if memory.intersection(e.p.outputs):
+                yield
+
+
 def _choice(e: Edit) -> Iterator[Any]:
     """One operand of a select, as it is, where all of the condition is the same."""
     for node in [n for n in e.p.nodes if n.op == "select"]:
@@ -321,6 +342,11 @@ def _kept_axes(e: Edit) -> Iterator[Any]:
 def negated_in_place(g: Given) -> Outputs:
     """A constant of the other sign: taken from a convolution whose bias comes at run time, or used elsewhere too."""
     return after(g, _negation)
+
+
+def bounds_counted_in_place(g: Given) -> Outputs:
+    """A constant with the bounds of a slice counted from the front, where it is read elsewhere too."""
+    return after(g, _counting)
 
 
 def chosen_as_it_is(g: Given) -> Outputs:

@@ -304,3 +304,18 @@ def labels_beyond_the_classes(g: Given) -> Outputs:
         return bool(drawn.all())
 
     return [Such(told, shows)]
+
+
+def unique_by_an_order(g: Given) -> Outputs:
+    """Elements are found in an ordered map, in which NaN is like everything: a first NaN stands for all that follow,
+    and a later one for the least element so far."""
+    found: list[Any] = []
+    places = []
+    for v in g["input"].ravel():
+        if found and (np.isnan(found[0]) or np.isnan(v)):
+            places.append(int(np.argmin(found)) if np.isnan(v) and not np.isnan(found[0]) else 0)
+            continue
+        same = [k for k, x in enumerate(found) if x == v]
+        found += [] if same else [v]
+        places.append(same[0] if same else len(found) - 1)
+    return [np.array(found, g["input"].dtype), np.array(places, g.expected[1].value.dtype)]

@@ -128,7 +128,8 @@ def strided_maximum(g: Given) -> list[Any] | None:
     """MaxPool with strides or dilations: SAME_LOWER cuts the extent short and pads as SAME_UPPER, VALID rounds it up as
     ever; a NaN counts where it is the first of its window."""
     axes, auto, whole, taps = _pooled_axes(g), g.attr("auto_pad", "NOTSET"), g.attr("ceil_mode", 0), []
-    if all(s == d == 1 for _, _, s, d, _, _ in axes) or max(map(max, axes), default=0) > 1 << 20:
+    far = any(max(n, k, s, begin, end) > 1 << 20 for n, k, s, _, begin, end in axes)
+    if far or all(s == d == 1 for _, _, s, d, _, _ in axes):
         return None
     for n, k, s, d, begin, end in axes:
         room = n + begin + end - (k - 1) * d - 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from harness.cases.given import Given
 from harness.ledger.defect_models import Near, Such, Turned
+from harness.ledger.edits import Edited, edited
 from suites.known.defects.litert_places import without_subnormals
 from suites.semantics import perception
 from suites.semantics.quantised import fixed
@@ -211,3 +213,34 @@ def pool_of_one_never_written(g: Given) -> Outputs:
     if not lost.intersection(program.outputs):
         return None
     return [Near(e.value, np.inf) if o in lost else None for o, e in zip(program.outputs, g.expected)]
+
+
+def limits_lost_beside_nan(g: Given) -> Edited | None:
+    """A limit of NaN, behind or before another one, leaves neither: what both bound comes as it is."""
+    program = deepcopy(g.attr("program"))
+
+    def limit(n: Any) -> tuple[str, np.ndarray] | None:
+        """What a maximum or minimum with one constant number bounds, and the number."""
+        for slot, other in (("lhs", "rhs"), ("rhs", "lhs")):
+            c = program.consts.get(n.inputs.get(other))
+            if (
+                n.op in ("MAXIMUM", "MINIMUM")
+                and c is not None
+                and c.size == 1
+                and n.inputs[slot] not in program.consts
+            ):
+                return n.inputs[slot], c
+        return None
+
+    made = {o: n for n in program.nodes for o in n.outputs}
+    found = False
+    for second in list(program.nodes):
+        late = limit(second)
+        first = made.get(late[0]) if late is not None else None
+        early = limit(first) if first is not None else None
+        if late is None or early is None or not (np.isnan(late[1]).any() or np.isnan(early[1]).any()):
+            continue
+        for n in program.nodes:
+            n.inputs = {s: early[0] if v == second.outputs[0] else v for s, v in n.inputs.items()}
+        found = True
+    return edited(g, program) if found else None

@@ -103,9 +103,10 @@ def _draw_topk(d: Draw) -> dict:
 
 
 @topk.breaks("k-in-range")
-def _topk_too_many(d: Draw) -> dict:
+def _topk_too_many(d: Draw) -> dict | None:
     v = _draw_topk(d)
-    return {**v, "k": v["x"].shape[v["axis"]] + d.int(1, 3)}
+    k = v["x"].shape[v["axis"]] + d.int(1, 3)
+    return {**v, "k": k} if k < 2**31 else None
 
 
 @topk.breaks("axis-in-range")

@@ -322,7 +322,7 @@ def _draw_once(d: Draw) -> dict[str, Any]:
     nodes = [_call_once(init), _var(name)]
     consts = {}
     if d.bool():
-        consts["next"] = value + dt.np.type(1)
+        consts["next"] = np.asarray(value + dt.np.type(1))
         nodes += [_assign("next"), _call_once(init)]
     return {"@program": _program([*nodes, _read()], "out", dt, shape, consts), **_declares(dt)}
 
