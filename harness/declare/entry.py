@@ -113,6 +113,7 @@ class Checks:
     """What the op set says of this line beyond its meaning, and what the reference computes of it.
 
     breaks: rule -> ``fn(d)``, a generator of instances that break it; None where this line cannot break the rule.
+    unseen: rules whose breach the values do not show, since it lies in an element type.
     stated: slot -> the shape that the op states beyond what its meaning says, a pattern of ``dims``, or ``fn(call)`` or
     a ``Pattern`` that gives one; names are shared.  Another shape breaks the rule "shapes-stated".
     agrees: attribute that repeats what the operands show -> ``fn(call)``, what that is.  Another value is invalid.
@@ -125,6 +126,7 @@ class Checks:
     """
 
     breaks: Mapping[str, InvalidFn | None] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
     stated: Mapping[str, str | Callable[[Call], str]] = field(default_factory=dict)
     agrees: Mapping[str, Callable[[Call], Any]] = field(default_factory=dict)
     constant: Mapping[str, Callable[[Call], bool]] = field(default_factory=dict)

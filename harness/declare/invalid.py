@@ -12,11 +12,13 @@ from harness.core.instance import Arg, Instance
 from harness.declare.codec import Call
 from harness.declare.entry import agreement, constancy
 from harness.declare.op_version import OpVersion
+from harness.declare.op_version.nearby import takes
 from harness.declare.semantics import Semantics
 from harness.generate.draw import Draw, DrawEngine, T
 from harness.generate.recipes import arrays_of
 
 InvalidGenerator = Callable[[Draw], "Instance | None"]
+OF_SCHEMA = ("required-", "enum:", "unknown-attribute", "type:", "tied-type:")  # names and types, no matter of meaning
 _PLAIN = ("f32", "i32", "i64", "bool", "f16", "u8")
 
 
@@ -58,14 +60,17 @@ def _made(v: OpVersion, d: Draw, values: dict[str, Any] | None) -> Instance | No
 
 
 def draw_invalid(v: OpVersion, rule: str, engine: DrawEngine, opset: Any = None) -> Instance | None:
-    """An instance that breaks ``rule``, or None if this draw could not break it."""
+    """An instance that breaks ``rule``, or None if this draw could not break it: the reference takes it."""
     if opset is None:
         opset = v.opsets[-1]
     d = v.begin(engine, opset)
     d.breaking = True
     inst = invalid_generators_of(v)[rule](d)
-    if inst is not None:
-        inst.rule = rule
+    if inst is None:
+        return None
+    if not rule.startswith(OF_SCHEMA) and rule not in v.entry.checks.unseen and takes(v, inst):
+        return None
+    inst.rule, inst.evaluated = rule, None
     return inst
 
 

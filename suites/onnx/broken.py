@@ -188,7 +188,7 @@ def _more(name: str) -> Break:
 def _negative_extent(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:
     old = inst.attrs["shape"]
     k = d.int(0, len(old) - 1)
-    return _with(inst, shape=[-n if i == k else n for i, n in enumerate(old)])
+    return _with(inst, shape=[-max(1, n) if i == k else n for i, n in enumerate(old)]) if old else None
 
 
 def _steep(v: OpVersion, d: Draw, inst: Instance) -> Instance | None:

@@ -225,7 +225,8 @@ op(
             "palette-rank": lambda d: _with_lut(d, ()),
             "blocks-divide": lambda d: _with_lut(d, (3,)),
             "axis-in-range": lambda d: {**_break_vector(d), "vector_axis": d.pick((1, -2))},
-        }
+        },
+        unseen=("palette-size",),
     ),
     since="ios18",
 )
