@@ -105,6 +105,15 @@ def _seen_by_inference(shape: Any, axes: Any) -> list[int]:
     return out
 
 
+def pool_of_other_extents(g: Given) -> bool:
+    """Has a pool SAME padding with a dilation or ceil_mode, for which larger extents are inferred?"""
+    pools = [n.attrs for n in g.inst.attrs["program"].nodes if n.op in ("AveragePool", "LpPool", "MaxPool")]
+    return any(
+        str(a.get("auto_pad", ""))[:4] == "SAME" and (max(a.get("dilations") or [1]) > 1 or a.get("ceil_mode", 0))
+        for a in pools
+    )
+
+
 def squeeze_of_unsorted_axes(g: Given) -> bool:
     """Does a Squeeze name its axes in another order than the ascending one?"""
     return any(map(_unsorted, g.inst.attrs["program"].nodes))
