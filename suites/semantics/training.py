@@ -8,6 +8,7 @@ from typing import Any as Object
 import numpy as np
 
 from harness.core import dims
+from harness.core.dtypes import float_max, of
 from harness.core.errors import RuleError
 from harness.declare import Choice, Context, Float, Int, Real, T, Variadic, composed, semantics
 from harness.generate.draw import Draw
@@ -56,7 +57,35 @@ def _number(v: Array) -> float:
     return float(v.reshape(-1)[0])
 
 
-@semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1")
+_BEYOND = "a product or sum beyond the type on the way: infinite, or held in a wider one"
+
+
+def _over(like: Array, *steps: Array) -> Array:
+    """Where a step leaves the type of a tensor, though it is made of numbers."""
+    top = float_max(of(like))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(
+            np.logical_or.reduce(np.broadcast_arrays(*(np.isfinite(s) & (np.abs(s) > top) for s in steps)))
+        )
+
+
+def _momentum_open(tensors: dict[str, Object], params: dict[str, Object]) -> Object:
+    """Elements for which a step of the formula overflows: 0 or an infinity beside it makes them NaN."""
+    r, t = _number(tensors["rate"]), _number(tensors["count"])
+    rows = []
+    for x, g, v in _groups(tensors["xs"], 3):
+        like = tensors["xs"][0]
+        with np.errstate(all="ignore"):
+            grown, kept = params["norm"] * x + g, params["alpha"] * v
+            part = (params["beta"] if t > 0 else 1.0) * grown
+            early = _over(like, params["norm"] * x, grown, kept, part)
+            new = kept + part
+            ahead = new if params.get("mode", "standard") == "standard" else grown + params["alpha"] * new
+            rows.append((early | _over(like, new, ahead, params["alpha"] * new, r * ahead), early))
+    return underspecified(_BEYOND, tuple(_flat(rows)))
+
+
+@semantics(error=_bound(3), source="ONNX ai.onnx.preview.training Momentum-1", ambiguous=_momentum_open)
 def momentum(
     rate: Float[Array, "*r"],
     count: Int[Array, "*t"],
@@ -113,7 +142,32 @@ def adagrad(
     return _flat(rows)
 
 
-@semantics(error=_bound(4), source="ONNX ai.onnx.preview.training Adam-1", data={"xs": ("positive", "prob")})
+def _adam_open(tensors: dict[str, Object], params: dict[str, Object]) -> Object:
+    """Elements for which a step of the formula overflows."""
+    r, t = _number(tensors["rate"]), _number(tensors["count"])
+    alpha, beta = (float(params.get(n, default)) for n, default in (("alpha", 0.9), ("beta", 0.999)))
+    with np.errstate(all="ignore"):
+        step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r
+    rows = []
+    for x, g, v, h in _groups(tensors["xs"], 4):
+        like = tensors["xs"][0]
+        with np.errstate(all="ignore"):
+            grown = params.get("norm", 0.0) * x + g
+            early = _over(like, grown, alpha * v, (1 - alpha) * grown)
+            new = alpha * v + (1 - alpha) * grown
+            squares = _over(like, grown, grown * grown, beta * h)
+            mean = beta * h + (1 - beta) * grown * grown
+            moved = step * new / (np.sqrt(mean) + params.get("epsilon", 1e-6))
+            rows.append((early | squares | _over(like, new, mean, step * new, moved, x - moved), early, squares))
+    return underspecified(_BEYOND, tuple(_flat(rows)))
+
+
+@semantics(
+    error=_bound(4),
+    source="ONNX ai.onnx.preview.training Adam-1",
+    data={"xs": ("positive", "prob")},
+    ambiguous=_adam_open,
+)
 def adam(
     rate: Float[Array, "*r"],
     count: Int[Array, "*t"],

@@ -552,18 +552,16 @@ def ort_einsum_in_f64(g: Given) -> list[Any]:
 
 
 def ort_slice_ends(g: Given) -> list[Any] | None:
-    """Going backward, an end of INT_MAX or INT64_MAX is the beginning."""
-    starts, ends, steps = g["starts"], g["ends"], g["steps"]
-    if steps is None:
-        return None
+    """An end of INT_MAX or INT64_MAX is the end of the axis, however long; going backward it is the beginning."""
+    starts, ends = g["starts"], g["ends"]
+    steps = np.ones(starts.size, np.int64) if g["steps"] is None else g["steps"]
     axes = np.arange(starts.size) if g["axes"] is None else g["axes"]
     n = np.array([g["data"].shape[a] for a in axes.tolist()], np.int64)
-    first = (steps < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))
-    changed = {
-        "starts": np.where((steps < 0) & (starts < -n), -n, starts).astype(starts.dtype),  # a reading of Slice-10, -11
-        "ends": np.where(first, np.iinfo(ends.dtype).min, ends).astype(ends.dtype),
-    }
-    return g.reevaluate(None, changed)
+    whole = np.isin(ends, (2**31 - 1, 2**63 - 1))
+    ends = np.where(whole, np.where(steps < 0, -(2**63), 2**63 - 1), ends.astype(np.int64))
+    starts = np.where((steps < 0) & (starts < -n), -n, starts.astype(np.int64))  # a reading of Slice-10, -11
+    wide = {k: g[k].astype(np.int64) for k in ("axes", "steps") if g[k] is not None}
+    return g.reevaluate(None, {"starts": starts, "ends": ends, **wide})
 
 
 def far_corners(g: Given) -> list[Any] | None:
