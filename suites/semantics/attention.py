@@ -40,16 +40,17 @@ def _wide(v: Array) -> Array:
 
 
 def additive(mask: Array | None, keys: int) -> Array | None:
-    """A mask as f64 terms; one shorter than the keys forbids the rest, one of no axis is the same for all of them."""
+    """A mask as f64 terms; one shorter than the keys forbids the rest."""
     if mask is None:
         return None
-    m = terms(np.broadcast_to(mask, (keys,)) if not mask.ndim else mask)
+    m = terms(mask, keys)
     short = keys - m.shape[-1]
     return m if short <= 0 else np.concatenate([m, np.full((*m.shape[:-1], short), -np.inf)], -1)
 
 
-def terms(mask: Array) -> Array:
-    """A mask as f64 terms: booleans give 0 or -inf."""
+def terms(mask: Array, keys: int = 1) -> Array:
+    """A mask as f64 terms: booleans give 0 or -inf.  One of no axis is the same for all keys."""
+    mask = mask if mask.ndim else np.broadcast_to(mask, (keys,))
     return np.where(mask, 0.0, -np.inf) if mask.dtype == np.bool_ else _wide(mask)
 
 
@@ -165,7 +166,7 @@ def _prepare(i: Mapping[str, Object], p: Mapping[str, Object]) -> tuple[Attended
     if lengths is not None and ((lengths < 0) | (lengths > keys)).any():
         raise RuleError("lengths-in-range", f"{lengths.tolist()} valid ones of {keys} keys")
     mask = i.get("mask")
-    bias = additive(mask, keys) if mask is None or p.get("mask_ends", True) else terms(mask)
+    bias = additive(mask, keys) if mask is None or p.get("mask_ends", True) else terms(mask, keys)
     if bias is not None and not _fits(bias.shape, (*q.shape[:3], keys)):
         raise RuleError("mask-fits", f"a mask {list(bias.shape)} for scores {[*q.shape[:3], keys]}")
     ok = allowed(queries, keys, offset, bool(p.get("causal")), int(p.get("left", -1)), int(p.get("right", -1)))
@@ -472,7 +473,7 @@ def _sdpa_bound(ctx: Context) -> Array:
 
 
 def _plain(q: Array, k: Array, v: Array, mask: Array | None) -> Attended:
-    bias = None if mask is None else terms(mask)
+    bias = None if mask is None else terms(mask, k.shape[-2])
     return Attended(q, k, v, bias, 1 / np.sqrt(q.shape[-1]), 0.0, False)
 
 

@@ -78,7 +78,7 @@ def seen_keys(g: Given) -> np.ndarray:
 def _mask(g: Given, keys: int) -> np.ndarray:
     """Attention: the mask of floats or truth values as terms."""
     mask = g["attn_mask"]
-    found = terms(mask) if g.inst.version == 23 else additive(mask, keys)
+    found = terms(mask, keys) if g.inst.version == 23 else additive(mask, keys)
     assert found is not None
     return found
 
