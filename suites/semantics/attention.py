@@ -235,6 +235,26 @@ def _hidden_infinity(inputs: dict[str, Object], params: dict[str, Object]) -> st
     return None
 
 
+def _hidden(inputs: dict[str, Object], params: dict[str, Object]) -> Object:
+    """Opens what hangs on a key of weight 0 whose score or value is not finite: 0 times infinity, or left out."""
+    a, _, _ = _prepare(inputs, params)
+    if not a.scores.size:
+        return None
+    masked = np.broadcast_to(False if a.bias is None else np.isneginf(a.bias), a.scores.shape)
+    endless = ~np.isfinite(a.scores) & masked
+    stage = params.get("softmax_type")
+    types = [of(inputs["q"]), *([stage] if isinstance(stage, DType) else [])]
+    with np.errstate(all="ignore"):
+        lost = masked | (a.weights < 2.0 ** -(24 if F16 in types else 126))
+    rows = endless.any(-1, keepdims=True)
+    y = rows | (native.matmul(lost.astype(np.float64), (~np.isfinite(a.v)).astype(np.float64)) > 0)
+    if inputs["q"].ndim == 3:
+        y = y.transpose(0, 2, 1, 3).reshape(*inputs["q"].shape[:2], y.shape[1] * y.shape[3])
+    last = endless | rows if int(params.get("qk_mode") or 0) == 3 else endless
+    why = "inf or NaN at a key of weight 0: the op set does not say whether masked positions are multiplied"
+    return underspecified(why, (y, None, None, np.broadcast_to(last, a.scores.shape)))
+
+
 def _beyond(a: Attended, types: list[DType]) -> Array:
     """Scores that may overflow on the way, before or after they are scaled or with their bias: softmax is "in the same
     precision as the input of softmax (Q and K)", the products are in no stated one."""
@@ -242,9 +262,11 @@ def _beyond(a: Attended, types: list[DType]) -> Array:
         top = min(map(float_max, types))
         size = native.matmul(np.abs(a.q), np.swapaxes(np.abs(a.k), -1, -2)) * max(1.0, abs(a.scale))
         over = np.asarray(~(size < top))
-        if a.bias is None:
+        if a.bias is None or not a.biased.size:
             return over
-        return over | (np.isfinite(a.bias) & (np.abs(a.capped) + np.abs(a.bias) >= top))
+        highest = a.biased.max(-1, keepdims=True)  # what is far below it weighs nothing, however low
+        low = (a.biased <= -0.99 * top) & (highest <= -0.99 * top)
+        return over | (np.isfinite(a.bias) & (low | (a.biased >= 0.99 * top)))
 
 
 _BEYOND = "a score beyond the range of the type: infinite, or held in a wider one"
@@ -276,7 +298,7 @@ _DATA = {
     error=(composed(_y_bound), exact(), exact(), composed(_qk_bound)),
     source="ONNX Attention-23, -24, -25",
     data=_DATA,
-    ambiguous=first_of(_hidden_infinity, _overflowing),
+    ambiguous=first_of(_hidden, _overflowing),
 )
 def attention(
     q: Float[Array, "*a"],

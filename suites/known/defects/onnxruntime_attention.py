@@ -88,9 +88,10 @@ def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
         weights = e / e.sum(-1, keepdims=True)
         values = np.repeat(told[2].value.astype(np.float64), capped.shape[1] // told[2].value.shape[1], axis=1)
         unit = capped.shape[-1] * 16 * max(float(ml_dtypes.finfo(t).eps) for t in (q.dtype, stage))
-        told[0] = _rows(told[0], huge, weights @ values, np.where(unsure, np.inf, unit * (weights @ np.abs(values))))
+        within = unit * (weights @ np.abs(values)) + 1e-37 * np.abs(values).max(initial=0)  # weights may underflow
+        told[0] = _rows(told[0], huge, weights @ values, np.where(unsure, np.inf, within))
         if g.attr("qk_matmul_output_mode", 0) == 3:
-            told[3] = _rows(told[3], huge, weights, np.where(unsure, np.inf, unit * weights))
+            told[3] = _rows(told[3], huge, weights, np.where(unsure, np.inf, unit * weights + 1e-37))
     return told[: len(g.expected)]
 
 
