@@ -95,7 +95,8 @@ class Attended:
         subnormals of the types in between; acc_u: unit roundoff of sums."""
         e = float(self.q.shape[-1])
         size = native.matmul(np.abs(self.q), np.swapaxes(np.abs(self.k), -1, -2)) * abs(self.scale)
-        raw = score = (gamma(e + 2, acc_u) + 5 * u) * size
+        each = np.abs(self.q).sum(-1, keepdims=True) + np.abs(self.k).sum(-1)[..., None, :] + e
+        raw = score = (gamma(e + 2, acc_u) + 5 * u) * size + 4 * low * max(1.0, abs(self.scale)) * each
         if self.softcap > 0:
             score = score * (1 - np.tanh(np.maximum(np.abs(self.scores) - score, 0) / self.softcap) ** 2)
             score = score + 8 * max(u, acc_u) * np.abs(self.capped)
