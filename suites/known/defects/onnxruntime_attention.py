@@ -92,7 +92,7 @@ def _attended(g: Given, lowest: dict[str, int]) -> Outputs:
         told[0] = _rows(told[0], huge, weights @ values, np.where(unsure, np.inf, within))
         if g.attr("qk_matmul_output_mode", 0) == 3:
             told[3] = _rows(told[3], huge, weights, np.where(unsure, np.inf, unit * weights + 1e-37))
-    return told[: len(g.expected)]
+    return [None if e.value is None else t for t, e in zip(told, g.expected)]
 
 
 def _rows(e: Any, huge: Array, value: Array, within: Array) -> Any:
@@ -216,9 +216,14 @@ def ort_keys_for_values(g: Given) -> Outputs:
 
 
 def nan_beside_masked_keys(g: Given) -> Outputs:
-    """The largest bias of a row passes NaN over: a row of NaN and -inf alone is taken for one without keys."""
+    """The largest bias of a row passes NaN over, unless it comes first: a row of NaN and -inf alone may be taken for
+    one without keys."""
     bias = bias_of(g)
     if bias is None or not np.isnan(bias).any():
         return None
     blind = (np.isnan(bias) | np.isneginf(bias)).all(-1, keepdims=True) & np.isneginf(bias).any(-1, keepdims=True)
-    return g.reevaluate({"scale": body_scale(g)}, {"attn_mask": np.where(blind, -np.inf, bias)})
+    told = g.reevaluate({"scale": body_scale(g)}, {"attn_mask": np.where(blind, -np.inf, bias)})
+    if told is None:
+        return None
+    asked = zip(told, g.expected)  # of which some may be left out
+    return [None if e.value is None else Near(t.value, t.error.bound(t.context()), e.value) for t, e in asked]
