@@ -80,7 +80,7 @@ def _sequence(d: Draw) -> tuple[tuple[int, ...], int, int]:
 
 @reverse_sequence.draw
 def _draw_reverse_sequence(d: Draw) -> dict:
-    if tagged(d, "far", 24):  # as long as any, without elements
+    if tagged(d, "far", 96):  # as long as any, without elements; LiteRT walks all of it
         lengths = T((2,), values=[d.pick((INT32_MAX, 2**25, 0)) for _ in range(2)])
         return {"x": T((2, INT32_MAX, 0)), "lengths": lengths, "seq_axis": 1, "batch_axis": 0}
     shape, seq, batch = _sequence(d)
