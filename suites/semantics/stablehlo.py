@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as Object
 
 import numpy as np
@@ -103,10 +104,18 @@ _FOLDS = {
 
 
 def windows(
-    x: Array, start: Array, fold: str, size: Object, strides: Object, base: Object, dilations: Object, pads: Object
+    x: Array,
+    start: Array,
+    fold: str | Callable[[Array, Array], Array],
+    size: Object,
+    strides: Object,
+    base: Object,
+    dilations: Object,
+    pads: Object,
 ) -> Array:
-    """reduce_window: x with base dilation and padding holding ``start``, then every window folded from ``start`` on."""
-    f = _FOLDS[fold]
+    """reduce_window: x with base dilation and padding holding ``start``, then every window folded from ``start`` on,
+    its last axis innermost."""
+    f = _FOLDS[fold] if isinstance(fold, str) else fold
     wide = x.astype(np.float64) if of(x).kind == "f" else x.astype(np.int64) if of(x).kind in "iu" else x
     init = wide.dtype.type(start.reshape(()).item())
     shape = [max(n - 1, 0) * (b - 1) + n for n, b in zip(x.shape, base)]

@@ -11,6 +11,7 @@ from harness.cases.given import Given
 from harness.core.instance import Arg
 from harness.ledger.defect_models import Near, Such
 from suites.semantics.quantised.fixed import LIMITS
+from suites.semantics.stablehlo import windows
 from suites.tflite import sparsity
 
 Outputs = list[Any] | None
@@ -464,14 +465,16 @@ def range_of_the_wrapped_distance(g: Given) -> Outputs:
 
 
 def fold_passes_nan_by(g: Given) -> Outputs:
-    """Windows folded by ``x < y ? x : y``, and the other way round for the highest: an element that is NaN is never
-    taken, and only a first value that is NaN stays."""
-    x, first = g["input"], g["init_value"].reshape(())
+    """Windows folded by ``a >= b ? a : b``, and ``a <= b`` for the lowest: NaN takes the place of what was folded so
+    far, and the element behind it takes the place of NaN."""
+    x, start = g["input"], g["init_value"]
     if x.dtype.kind != "f":
         return None
-    kinds = {"STABLEHLO_MINIMUM": np.inf, "STABLEHLO_MAXIMUM": -np.inf}
-    worst = kinds.get(g.attr("body_subgraph_index").nodes[0].op)
-    if worst is None:
+    kinds: dict[str, Any] = {"STABLEHLO_MINIMUM": np.less_equal, "STABLEHLO_MAXIMUM": np.greater_equal}
+    stays = kinds.get(g.attr("body_subgraph_index").nodes[0].op)
+    if stays is None:
         return None
-    found = g.reevaluate(inputs={"input": np.where(np.isnan(x), worst, x).astype(x.dtype)})
-    return None if found is None else [np.full_like(found[0].value, first) if np.isnan(first) else found[0].value]
+    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    pads = list(zip(g.attr("padding")[::2], g.attr("padding")[1::2]))
+    found = windows(x, start, lambda a, b: np.where(stays(a, b), a, b), *(g.attr(n) for n in names), pads)
+    return [found.astype(x.dtype)]
