@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
 from harness.cases.given import Given
+from harness.core.instance import Graph, Node
 from harness.ledger.defect_models import Near, Such, Turned
 from harness.ledger.edits import Edited, edited
 from suites.known.defects.litert_places import without_subnormals
@@ -215,32 +217,89 @@ def pool_of_one_never_written(g: Given) -> Outputs:
     return [Near(e.value, np.inf) if o in lost else None for o, e in zip(program.outputs, g.expected)]
 
 
-def limits_lost_beside_nan(g: Given) -> Edited | None:
-    """A limit of NaN, behind or before another one, leaves neither: what both bound comes as it is."""
-    program = deepcopy(g.attr("program"))
+_LIMITS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
+_BOUNDED_THEMSELVES = (
+    *("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED"),
+    *("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+)
+Limits = tuple[float, float]
 
-    def limit(n: Any) -> tuple[str, np.ndarray] | None:
-        """What a maximum or minimum with one constant number bounds, and the number."""
-        for slot, other in (("lhs", "rhs"), ("rhs", "lhs")):
-            c = program.consts.get(n.inputs.get(other))
-            if (
-                n.op in ("MAXIMUM", "MINIMUM")
-                and c is not None
-                and c.size == 1
-                and n.inputs[slot] not in program.consts
-            ):
-                return n.inputs[slot], c
+
+def _limit(program: Graph, n: Node) -> Limits | None:
+    """The least and the highest number that a node lets through which does nothing else."""
+    if n.op not in ("MAXIMUM", "MINIMUM"):
+        return _LIMITS.get(n.op)
+    c = next((program.consts[v] for v in (n.value("rhs"), n.value("lhs")) if v in program.consts), None)
+    if c is None or c.size != 1 or c.dtype != np.float32:
         return None
+    return (float(c.item()), np.inf) if n.op == "MAXIMUM" else (-np.inf, float(c.item()))
 
-    made = {o: n for n in program.nodes for o in n.outputs}
-    found = False
-    for second in list(program.nodes):
-        late = limit(second)
-        first = made.get(late[0]) if late is not None else None
-        early = limit(first) if first is not None else None
-        if late is None or early is None or not (np.isnan(late[1]).any() or np.isnan(early[1]).any()):
+
+def _fused(n: Node | None) -> Limits | None:
+    return None if n is None else _LIMITS.get(n.attrs.get("fused_activation_function", "NONE"))
+
+
+def _rows_of_limits(program: Graph) -> Iterator[tuple[Node | None, list[Node], list[Limits]]]:
+    """Limits of which each bounds what the one before it leaves to it alone: the node before them, they, and their
+    pairs of numbers, behind that of the node before them."""
+    read = Counter([*program.outputs])
+    read.update(v for n in program.nodes for v in n.inputs.values() if isinstance(v, str))
+    made = {o: n for n in program.nodes for o in n.outputs if read[o] == 1}
+    behind: dict[str, Node] = {}
+    above: dict[str, Node] = {}
+    for n in program.nodes:
+        for v in n.inputs.values():
+            if isinstance(v, str) and v in made:
+                behind[v], above[n.outputs[0]] = n, made[v]
+    for first in program.nodes:
+        pair = _limit(program, first)
+        before = above.get(first.outputs[0])
+        if pair is None or (before is not None and _limit(program, before) is not None):
             continue
-        for n in program.nodes:
-            n.inputs = {s: early[0] if v == second.outputs[0] else v for s, v in n.inputs.items()}
+        start = _fused(before)
+        if start is None and before is not None and before.op in _BOUNDED_THEMSELVES:
+            start = -np.inf, np.inf
+        row, pairs, n = [], [start] if start is not None else [], first
+        while pair is not None:
+            row.append(n)
+            pairs.append(pair)
+            n = behind.get(n.outputs[0], n)
+            pair = _limit(program, n) if n is not row[-1] else None
+        yield before, row, pairs
+
+
+def _merged(pairs: list[Limits]) -> Limits:
+    """The one pair that comes of several: beside NaN the later lower limit and the earlier upper one."""
+    low, high = pairs[0]
+    for least, most in pairs[1:]:
+        low, high = low if least < low else least, most if most < high else high
+    return low, high
+
+
+def limits_lost_beside_nan(g: Given) -> Edited | None:
+    """Limits that follow one another become one pair.  With NaN as the lower one nothing is bounded; with NaN as the
+    upper one everything is the lower one."""
+    program = deepcopy(g.attr("program"))
+    found = False
+    for before, row, pairs in list(_rows_of_limits(program)):
+        low, high = _merged(pairs)
+        if len(pairs) < 2 or not ((np.isnan(low) and np.isfinite(pairs).any()) or np.isnan(high)):
+            continue
         found = True
+        if before is not None and _fused(before) is not None:
+            before.attrs = {**before.attrs, "fused_activation_function": "NONE"}
+        for i, n in enumerate(row):
+            bounded = next(v for v in n.inputs.values() if v not in program.consts)
+            n.op, n.version = "MINIMUM" if i == 0 and not np.isnan(low) else "MAXIMUM", 4
+            limit = f"limit of {n.outputs[0]}"
+            n.inputs = {"lhs": bounded, "rhs": limit}
+            program.consts[limit] = np.array(-np.inf if np.isnan(low) else low, np.float32)
     return edited(g, program) if found else None
+
+
+def lower_limit_of_nan(g: Given) -> bool:
+    """Limits behind a convolution, a product or a pool become its own, of which the lower one is NaN."""
+    return any(
+        before is not None and before.op in _BOUNDED_THEMSELVES and np.isnan(_merged(pairs)[0])
+        for before, _, pairs in _rows_of_limits(g.attr("program"))
+    )
