@@ -103,8 +103,10 @@ def _draw_topk(d: Draw) -> dict:
 
 
 @topk.breaks("k-in-range")
-def _topk_too_many(d: Draw) -> dict | None:
+def _topk_outside(d: Draw) -> dict | None:
     v = _draw_topk(d)
+    if d.chance(3):
+        return {**v, "k": d.pick((-1, -2, -(2**31)))}
     k = v["x"].shape[v["axis"]] + d.int(1, 3)
     return {**v, "k": k} if k < 2**31 else None
 
