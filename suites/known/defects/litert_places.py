@@ -435,6 +435,22 @@ def biases_of_the_other_direction(g: Given) -> Outputs:
     return [Near(e.value, _bound(e), np.broadcast_to(r, e.value.shape)) for e, r in zip(g.expected, rows, strict=True)]
 
 
+def rest_of_the_other_bias(g: Given) -> Outputs:
+    """BIDIRECTIONAL_SEQUENCE_LSTM: the bias of the other direction's projection, once for each row, reaches beyond room
+    for as many values as units.  What is left of it begins the output; all else is right."""
+    batch = g["input"].shape[1 if g.attr("time_major", False) else 0]
+    out = []
+    for e, other in zip(g.expected, ("bw", "fw")):
+        weights, bias = g[f"{other}_projection_weights"], g[f"{other}_projection_bias"]
+        if weights is None or bias is None:
+            return None
+        rest = np.tile(bias, batch)[batch * weights.shape[1] :][: e.value.size]
+        value = e.value.copy()
+        value.reshape(-1)[: rest.size] = rest
+        out.append(Near(e.value, _bound(e), value))
+    return out
+
+
 def slices_of_whole_bytes(g: Given) -> Outputs:
     """Of a slice of N packed 4-bit elements, N // 2 bytes are copied, one slice behind the other, from where the slices
     would begin if all were of so many bytes; what lies behind the last byte written is anything."""
@@ -474,7 +490,8 @@ def fold_passes_nan_by(g: Given) -> Outputs:
     stays = kinds.get(g.attr("body_subgraph_index").nodes[0].op)
     if stays is None:
         return None
-    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    size, strides = g.attr("window_dimensions"), g.attr("window_strides")
+    base, dilations = g.attr("base_dilations"), g.attr("window_dilations")
     pads = list(zip(g.attr("padding")[::2], g.attr("padding")[1::2]))
-    found = windows(x, start, lambda a, b: np.where(stays(a, b), a, b), *(g.attr(n) for n in names), pads)
+    found = windows(x, start, lambda a, b: np.where(stays(a, b), a, b), size, strides, base, dilations, pads)
     return [found.astype(x.dtype)]
