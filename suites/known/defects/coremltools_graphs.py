@@ -10,6 +10,7 @@ import numpy as np
 from harness.cases.case import Case
 from harness.cases.given import Given
 from harness.core.dtypes import F16
+from harness.core.errors import RuleError
 from harness.core.instance import Graph, Node
 from harness.declare import registry
 from harness.ledger.defect_models import NodeAnswer, PerNode
@@ -123,6 +124,27 @@ def flatten2d_of_what_is_known_in_part(g: Given) -> bool:
         if node.op in ("concat", "stack") or (node.op in _HANDS_ON and symbols & _read(node)):
             symbols.update(node.outputs)
     return False
+
+
+def extents_left_at_zero(g: Given) -> list[Any] | None:
+    """Integers where an entry of 0 in the shape of a reshape is an extent of 0, and not that of its operand."""
+    program, inputs, opset = g.attr("program"), g["inputs"], g.inst.opset
+    language = g.case.version.dialect.language
+    right = language.run(program, inputs, opset)
+    scope = {**program.consts, **language.feed(program, inputs)}
+    for node in program.nodes:
+        if node.op == "reshape":
+            entries, y = scope[str(node.inputs["shape"])], right[node.outputs[0]]
+            if y.size and np.any(entries == 0):
+                scope[node.outputs[0]] = np.zeros(np.where(entries == 0, 0, y.shape), y.dtype)
+                continue
+        try:
+            made = [e.value for e in language.node(program, node, scope, opset)]
+        except RuleError:  # of elements that are not there
+            made = [right[o] for o in node.outputs]
+        scope.update(zip(node.outputs, made, strict=True))
+    known = [right[o].dtype.kind in "iu" and scope[o].shape == right[o].shape for o in program.outputs]
+    return [scope[o] if k else None for o, k in zip(program.outputs, known, strict=True)]
 
 
 def _thresholded_in_place(g: Given, shared: bool) -> PerNode:
