@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from harness.core.errors import OpconformError
 from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
 from suites.passes.program import LANGUAGE
@@ -56,6 +57,26 @@ def _complex(v: View, node: Node) -> bool:
     return len(rows) <= 1
 
 
+def _prelu(v: View, node: Node) -> bool:
+    """iOS15 prelu, alpha: its length must match the second dimension of x.  An extent that is left open has no length:
+    the channels of x are the same whatever extents the symbols have."""
+    symbols: dict[str, list[str]] = v.g.meta.get("symbols", {})
+    if not symbols:
+        return True
+    data = []
+    for k, t in enumerate(v.inputs):
+        open_ = symbols.get(f"p{k}", [""] * len(t.shape))
+        data.append(np.zeros([n + bool(s) for n, s in zip(t.shape, open_)], filled(t).dtype))
+    before = v.g.nodes[: next(k for k, n in enumerate(v.g.nodes) if n is node)]
+    try:
+        with quiet:
+            scope = LANGUAGE.hold(Graph(v.g.inputs, before, [], v.g.consts, v.g.meta), data, v.opset)
+    except OpconformError:  # another node has no such extents
+        return True
+    x = node.value("x")
+    return bool(scope[x].shape[1] == v.values[x].shape[1])
+
+
 def _while_loop(v: View, node: Node) -> bool:
     """iOS15 while_loop: the body takes the loop variables and returns values of their types.  Its blocks state the
     shapes; a loop that happens to run no iteration shows no misfit."""
@@ -71,6 +92,7 @@ _NODES: dict[str, Callable[[View, Node], bool]] = {
     "complex": _complex,
     "complex_stft": _stft,
     "gather_along_axis": _gather_along_axis,
+    "prelu": _prelu,
     "reshape": _reshape,
     "scaled_dot_product_attention": _attention,
     "while_loop": _while_loop,
