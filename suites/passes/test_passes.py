@@ -157,7 +157,8 @@ def test_no_weight_may_show_in_an_output_for_some_data_alone(op: str) -> None:
         Node("mul", {"x": "some", "y": "w"}, ["y"], {}),
     ]
     weight = np.linspace(1, 2, 12, dtype=np.float32)
-    x = T((12,), dtype=F32, recipe="uniform:1:2" if op == "minimum" else "uniform:-2:-1")
-    assert not _any_weights(_view([x], nodes, {"w": weight}, {"any_weights": True}))
+    alike = "uniform:1:2" if op == "minimum" else "uniform:-2:-1"
+    for x in (T((12,), dtype=F32, recipe=alike), T((12,), dtype=F32, values=[np.nan] * 12)):
+        assert not _any_weights(_view([x], nodes, {"w": weight}, {"any_weights": True}))
     nodes[1] = Node(op, {"x": "zero", "y": "zero"}, ["some"], {})
     assert _any_weights(_view([x], nodes, {"w": weight}, {"any_weights": True}))
