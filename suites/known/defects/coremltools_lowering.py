@@ -134,6 +134,15 @@ def loop_variables_in_turn(g: Given) -> Outputs:
     return g.reevaluate({"_body": replace(body, outputs=outputs)}) if outputs != list(body.outputs) else None
 
 
+def loop_keeps_a_constant(g: Given) -> bool:
+    """while_loop: does the body compute a variable, given as a constant, that has the same value again?"""
+    body = g.attr("_body")
+    given = {n for n, _ in body.inputs}
+    kept = [np.array_equal(e.value, v) for e, v in zip(g.expected, g["loop_vars"], strict=True)]
+    computed = [name not in given for name in body.outputs]
+    return any(k and c and a.const for k, c, a in zip(kept, computed, g.inst.tensors("loop_vars"), strict=True))
+
+
 def slopes_of_the_third_axis_from_the_end(g: Given) -> list[Any] | None:
     """prelu of rank 3 and 5: slopes that differ by 1e-5 at most from the first, as anything does from NaN, pass for
     equal.  The layer then takes them for those of the third axis from the end."""
