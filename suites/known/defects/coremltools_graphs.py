@@ -24,6 +24,8 @@ _RANK_OF_VALUE |= {"round", "rsqrt", "sign", "sin", "sinh", "sqrt", "tan", "tanh
 # ops that give a number of Python for a scalar, and ops that ask such a number for what only an array has
 _GIVES_NUMBER = _RANK_OF_VALUE | {"elu", "erf", "gelu", "inverse", "leaky_relu"}
 _NEEDS_ARRAY = _RANK_OF_VALUE | {"identity", "reshape"}
+# ops that compute with two such numbers what is one again, and no value of a program
+_OF_TWO_NUMBERS = frozenset({"add", "floor_div", "mod", "mul", "pow", "real_div", "sub"})
 _HANDS_ON = frozenset({"cast", "concat", "gather", "identity", "reshape", "split", "stack"})
 # ops that take from it what they are told to, in the type that it has
 _TAKES = frozenset({"gather", "slice_by_index", "slice_by_size", "split"})
@@ -45,10 +47,13 @@ def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
 
 
 def array_op_of_a_folded_scalar(g: Given) -> bool:
-    """Does an op that needs an array take a number of Python?"""
+    """Does an op that needs an array take a number of Python, or one that needs a single array two numbers?"""
     graph: Graph = g.attr("program")
     numbers, _ = _numbers(g)
-    return any(numbers & _read(n) for n in graph.nodes if n.op in _NEEDS_ARRAY)
+    return any(
+        (n.op in _NEEDS_ARRAY and numbers & _read(n)) or (n.op in _OF_TWO_NUMBERS and numbers >= _read(n))
+        for n in graph.nodes
+    )
 
 
 def folded_scalar_beside_f16(g: Given) -> list[Any] | None:
