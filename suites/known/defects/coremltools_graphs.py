@@ -113,7 +113,7 @@ def reshaped_select(g: Given) -> bool:
             selected.add(n.outputs[0])
     for n in graph.nodes:
         if selected & _read(n):
-            if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze"):
+            if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze", "transpose"):
                 return True
             selected.update(n.outputs)
     return False
