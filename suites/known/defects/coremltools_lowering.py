@@ -30,7 +30,7 @@ def _limited(g: Given, lost: tuple[str, ...] = ()) -> Outputs:
     backs, n = ("", "_back") if both else ("",), g["weight_hh"].shape[1]
 
     def stacked(name: str, order: tuple[int, ...]) -> Any:
-        parts = [None if name + back in lost else g[name + back] for back in backs]
+        parts: list[Any] = [None if name + back in lost else g[name + back] for back in backs]
         if all(v is None for v in parts):
             return None
         parts = [np.zeros_like(next(v for v in parts if v is not None)) if v is None else v for v in parts]
