@@ -117,9 +117,9 @@ class Fold(_Base):
         if val is None:
             op = v.op
             made = getattr(op, "materialized_val_inference", None)
-            if made is None or not op.op_type.startswith(("constexpr_", "dequantize")):
+            val = made() if made is not None and op.op_type.startswith(("constexpr_", "dequantize")) else None
+            if val is None:  # or an operand has no value
                 raise Unsupported(f"{op.op_type} has no value inference")
-            val = made()
             if isinstance(val, (list, tuple)):
                 val = val[op.outputs.index(v)]
         if isinstance(v, ListVar) or (not types.is_tensor(v.sym_type) and types.is_list(v.sym_type)):

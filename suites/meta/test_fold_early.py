@@ -13,12 +13,16 @@ from suites.mil import plain
 pytest.importorskip("coremltools")
 
 
-@pytest.fixture(scope="module")
-def fold() -> Any:
+def fold_module() -> Any:
     import harness.backends  # noqa: F401 - gives the module its worker helpers
     from harness.backends import coremltools_mil
 
-    return coremltools_mil.Fold()
+    return coremltools_mil
+
+
+@pytest.fixture(scope="module")
+def fold() -> Any:
+    return fold_module().Fold()
 
 
 def program(op: str, shape: list[int], **args: Any) -> bytes:
@@ -76,3 +80,18 @@ def test_constants_are_those_of_the_model_whatever_coremltools_makes_of_them(fol
     args = {"begin": np.array([1], np.int32), "end": np.array([-1], np.int32), "x": {"v": "x"}}
     _, consts, _ = fold.load(program("slice_by_index", [4], **args), "mil")
     assert [c.tolist() for c in consts] == [[1], [-1]]
+
+
+def test_an_op_that_is_folded_when_asked_has_no_value_without_that_of_its_operand(fold: Any) -> None:
+    """reshape_like has no value inference, so the dequantize behind it has nothing to compute with."""
+    p = plain.Program("ios17")
+    p.inputs.append(["x", "i8", [1], "tensor"])
+    ints, truth = np.array(0, np.int32), np.array(True)
+    like = {"x": {"v": "x"}, "ref_tensors": {"l": [{"v": "x"}]}}
+    like |= {k: {"l": [p.const(v)]} for k, v in (("begins", ints), ("ends", ints), ("end_masks", truth))}
+    scale = {"scale": p.const(np.array([0.5], np.float16)), "axis": p.const(ints)}
+    p.ops += [["reshape_like", like, ["r"]], ["dequantize", {"input": {"v": "r"}, **scale}, ["y"]]]
+    p.outputs.append("y")
+    handle = fold.load(p.dumps(), "mil")
+    with pytest.raises(fold_module().Unsupported, match="dequantize has no value inference"):
+        fold.run(handle, {"x": np.array([3], np.int8)})

@@ -120,8 +120,8 @@ def _node(layer: Message, k: int, top: Graph) -> Node:
             raise RuleError(f"required-input:{slot.name}", f"{kind} {label}")
     for slot_name, w in held.items():
         shape = weights.stored_shape(s.op, slot_name, attr)
-        if not w and shape is not None and len(shape) == 1 and slot_name != "data":
-            continue  # a vector without numbers is none: a bias that is switched off
+        if not w and shape is not None and len(shape) == 1 and shape[0] and slot_name != "data":
+            continue  # a vector that lacks its numbers is none: a bias that is switched off
         name = f"{label}/{slot_name}"
         while name in top.consts:
             name += "'"

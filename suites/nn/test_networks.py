@@ -228,6 +228,13 @@ def test_a_bias_has_as_many_numbers_as_there_are_outputs_and_none_where_it_is_of
         run_model(_product(hasBias=True, bias={"floatValue": [3.0, 4.0]}), [x(1, 2)])
 
 
+def test_a_layer_without_units_has_a_bias_without_numbers() -> None:
+    body = {"inputVectorSize": 2, "weightMatrix": {}, "recursionMatrix": {}, "hasBiasVector": True, "biasVector": {}}
+    cell = layer("simpleRecurrent", ["x"], ["y"], **body, activation={"tanh": {}}, sequenceOutput=True)
+    x5 = x(3, 1, 2, 1, 1)
+    assert run_model(model([cell], [feature("x", x5.shape)], [feature("y", ())]), [x5])[0].shape == (3, 1, 0, 1, 1)
+
+
 def test_what_a_layer_of_a_network_may_not_say() -> None:
     def run(kind: Any, given: Any, **params: Any) -> Any:
         return run_model(

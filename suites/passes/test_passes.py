@@ -15,7 +15,7 @@ from harness.declare import T
 from harness.generate.draw_engines import Prng, case_seed
 from harness.generate.recipes import arrays_of
 from suites.passes import ABSENT, dialect
-from suites.passes.validity import _complex
+from suites.passes.validity import _any_weights, _complex, _prelu
 from suites.programs.respell import View
 
 PASSES = sorted({v.op for v in dialect.versions.values()})
@@ -121,3 +121,44 @@ def test_a_constant_part_of_a_complex_number_has_no_open_extent_beside_it(
     g = Graph([], [node], ["c"], {"k": np.zeros(2, np.float32)}, {"symbols": symbols})
     inputs = [T((2,), dtype=F32) for _ in ("p0", *([] if "p1" not in symbols else ["p1"]))]
     assert _complex(cast(View, SimpleNamespace(g=g, inputs=inputs)), node) is right
+
+
+def _view(inputs: list[T], nodes: list[Node], consts: dict[str, np.ndarray], meta: dict[str, object]) -> View:
+    from suites.passes.program import LANGUAGE
+    from suites.programs.values import values
+
+    g = Graph([], nodes, [nodes[-1].outputs[0]], consts, meta)
+    found = values(LANGUAGE, g, inputs, "ios15")
+    return cast(View, SimpleNamespace(g=g, inputs=inputs, opset="ios15", values=found))
+
+
+@pytest.mark.parametrize(
+    ("symbols", "right"),
+    [({}, True), ({"p0": ["n2", "", "", ""]}, False), ({"p0": ["", "", "", "n3"]}, True)],
+    ids=["no symbol", "symbol for the channels", "symbol for another axis"],
+)
+def test_prelu_takes_no_channels_whose_number_is_left_open(symbols: dict[str, list[str]], right: bool) -> None:
+    """The sum has one axis more than the input, whose first axis is that of the channels then."""
+    nodes = [
+        Node("add", {"x": "p0", "y": "one"}, ["s"], {}),
+        Node("prelu", {"x": "s", "alpha": "alpha"}, ["y"], {}),
+    ]
+    consts = {"one": np.ones((1, 1, 1, 1, 1), np.float32), "alpha": np.array([0.25, 0.5], np.float32)}
+    v = _view([T((2, 2, 1, 3), dtype=F32)], nodes, consts, {"symbols": symbols})
+    assert _prelu(v, nodes[1]) is right
+
+
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+def test_no_weight_may_show_in_an_output_for_some_data_alone(op: str) -> None:
+    """A maximum of 0 and an input is 0 for inputs below it, and a factor behind it shows for others."""
+    nodes = [
+        Node("sub", {"x": "p0", "y": "p0"}, ["zero"], {}),
+        Node(op, {"x": "zero", "y": "p0"}, ["some"], {}),
+        Node("mul", {"x": "some", "y": "w"}, ["y"], {}),
+    ]
+    weight = np.linspace(1, 2, 12, dtype=np.float32)
+    alike = "uniform:1:2" if op == "minimum" else "uniform:-2:-1"
+    for x in (T((12,), dtype=F32, recipe=alike), T((12,), dtype=F32, values=[np.nan] * 12)):
+        assert not _any_weights(_view([x], nodes, {"w": weight}, {"any_weights": True}))
+    nodes[1] = Node(op, {"x": "zero", "y": "zero"}, ["some"], {})
+    assert _any_weights(_view([x], nodes, {"w": weight}, {"any_weights": True}))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from harness.core.errors import OpconformError
 from harness.core.instance import Graph, Node
 from harness.core.quiet import quiet
 from suites.passes.program import LANGUAGE
@@ -56,6 +57,26 @@ def _complex(v: View, node: Node) -> bool:
     return len(rows) <= 1
 
 
+def _prelu(v: View, node: Node) -> bool:
+    """iOS15 prelu, alpha: its length must match the second dimension of x.  An extent that is left open has no length:
+    the channels of x are the same whatever extents the symbols have."""
+    symbols: dict[str, list[str]] = v.g.meta.get("symbols", {})
+    if not symbols:
+        return True
+    data = []
+    for k, t in enumerate(v.inputs):
+        open_ = symbols.get(f"p{k}", [""] * len(t.shape))
+        data.append(np.zeros([n + bool(s) for n, s in zip(t.shape, open_)], filled(t).dtype))
+    before = v.g.nodes[: next(k for k, n in enumerate(v.g.nodes) if n is node)]
+    try:
+        with quiet:
+            scope = LANGUAGE.hold(Graph(v.g.inputs, before, [], v.g.consts, v.g.meta), data, v.opset)
+    except OpconformError:  # another node has no such extents
+        return True
+    x = node.value("x")
+    return bool(scope[x].shape[1] == v.values[x].shape[1])
+
+
 def _while_loop(v: View, node: Node) -> bool:
     """iOS15 while_loop: the body takes the loop variables and returns values of their types.  Its blocks state the
     shapes; a loop that happens to run no iteration shows no misfit."""
@@ -71,6 +92,7 @@ _NODES: dict[str, Callable[[View, Node], bool]] = {
     "complex": _complex,
     "complex_stft": _stft,
     "gather_along_axis": _gather_along_axis,
+    "prelu": _prelu,
     "reshape": _reshape,
     "scaled_dot_product_attention": _attention,
     "while_loop": _while_loop,
@@ -91,13 +113,23 @@ def _any_weights(v: View) -> bool:
         return True
     other = Graph(v.g.inputs, v.g.nodes, v.g.outputs, {k: _other(a) for k, a in v.g.consts.items()}, v.g.meta)
     data = [filled(t, 2) for t in v.inputs]  # an input that became a constant has the data of 1
-    turned = [~x if x.dtype.kind == "b" else -x for x in data]  # a larger or smaller one may be another one
+    plain = [_finite(x) for x in data]  # beside an infinity or NaN no weight shows
     with quiet:
-        for some in (data, turned):
+        for some in (data, plain, [_negated(x) for x in data], [_negated(x) for x in plain]):
             a, b = (LANGUAGE.run(g, some, v.opset) for g in (v.g, other))
             if not all(np.array_equal(a[n], b[n], equal_nan=np.asarray(a[n]).dtype.kind == "f") for n in v.g.outputs):
                 return False
     return True
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    """Numbers between -2 and 2 in place of floats."""
+    return ((np.arange(x.size) * 7 % 17 - 8) / 4).reshape(x.shape).astype(x.dtype) if x.dtype.kind in "fV" else x
+
+
+def _negated(x: np.ndarray) -> np.ndarray:
+    """Data with which a larger or a smaller operand is another one."""
+    return ~x if x.dtype.kind == "b" else np.negative(x)
 
 
 def _other(a: np.ndarray) -> np.ndarray:

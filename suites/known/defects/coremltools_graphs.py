@@ -10,6 +10,7 @@ import numpy as np
 from harness.cases.case import Case
 from harness.cases.given import Given
 from harness.core.dtypes import F16
+from harness.core.errors import RuleError
 from harness.core.instance import Graph, Node
 from harness.declare import registry
 from harness.ledger.defect_models import NodeAnswer, PerNode
@@ -23,6 +24,8 @@ _RANK_OF_VALUE |= {"round", "rsqrt", "sign", "sin", "sinh", "sqrt", "tan", "tanh
 # ops that give a number of Python for a scalar, and ops that ask such a number for what only an array has
 _GIVES_NUMBER = _RANK_OF_VALUE | {"elu", "erf", "gelu", "inverse", "leaky_relu"}
 _NEEDS_ARRAY = _RANK_OF_VALUE | {"identity", "reshape"}
+# ops that compute with two such numbers what is one again, and no value of a program
+_OF_TWO_NUMBERS = frozenset({"add", "floor_div", "mod", "mul", "pow", "real_div", "sub"})
 _HANDS_ON = frozenset({"cast", "concat", "gather", "identity", "reshape", "split", "stack"})
 # ops that take from it what they are told to, in the type that it has
 _TAKES = frozenset({"gather", "slice_by_index", "slice_by_size", "split"})
@@ -44,10 +47,13 @@ def _numbers(g: Given) -> tuple[set[str], dict[str, Any]]:
 
 
 def array_op_of_a_folded_scalar(g: Given) -> bool:
-    """Does an op that needs an array take a number of Python?"""
+    """Does an op that needs an array take a number of Python, or one that needs a single array two numbers?"""
     graph: Graph = g.attr("program")
     numbers, _ = _numbers(g)
-    return any(numbers & _read(n) for n in graph.nodes if n.op in _NEEDS_ARRAY)
+    return any(
+        (n.op in _NEEDS_ARRAY and numbers & _read(n)) or (n.op in _OF_TWO_NUMBERS and numbers >= _read(n))
+        for n in graph.nodes
+    )
 
 
 def folded_scalar_beside_f16(g: Given) -> list[Any] | None:
@@ -107,7 +113,7 @@ def reshaped_select(g: Given) -> bool:
             selected.add(n.outputs[0])
     for n in graph.nodes:
         if selected & _read(n):
-            if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze"):
+            if n.op in ("expand_dims", "flatten2d", "reshape", "squeeze", "transpose"):
                 return True
             selected.update(n.outputs)
     return False
@@ -123,6 +129,27 @@ def flatten2d_of_what_is_known_in_part(g: Given) -> bool:
         if node.op in ("concat", "stack") or (node.op in _HANDS_ON and symbols & _read(node)):
             symbols.update(node.outputs)
     return False
+
+
+def extents_left_at_zero(g: Given) -> list[Any] | None:
+    """Integers where an entry of 0 in the shape of a reshape is an extent of 0, and not that of its operand."""
+    program, inputs, opset = g.attr("program"), g["inputs"], g.inst.opset
+    language = g.case.version.dialect.language
+    right = language.run(program, inputs, opset)
+    scope = {**program.consts, **language.feed(program, inputs)}
+    for node in program.nodes:
+        if node.op == "reshape":
+            entries, y = scope[str(node.inputs["shape"])], right[node.outputs[0]]
+            if y.size and np.any(entries == 0):
+                scope[node.outputs[0]] = np.zeros(np.where(entries == 0, 0, y.shape), y.dtype)
+                continue
+        try:
+            made = [e.value for e in language.node(program, node, scope, opset)]
+        except RuleError:  # of elements that are not there
+            made = [right[o] for o in node.outputs]
+        scope.update(zip(node.outputs, made, strict=True))
+    known = [right[o].dtype.kind in "iu" and scope[o].shape == right[o].shape for o in program.outputs]
+    return [scope[o] if k else None for o, k in zip(program.outputs, known, strict=True)]
 
 
 def _thresholded_in_place(g: Given, shared: bool) -> PerNode:

@@ -24,13 +24,13 @@ _NAMES = {"linear": "affine", "sigmoid_hard": "hard_sigmoid"}
 _TINY = 2.0**-149
 
 
-def limited_gates(g: Given) -> Outputs:
-    """What enters an activation of a gate is limited to -50..50, a cell without a clip to -500..500."""
+def _limited(g: Given, lost: tuple[str, ...] = ()) -> Outputs:
+    """What comes of gates with limits.  lost: vectors that the layer does not have."""
     cell, both = g.inst.op, g.attr("direction") == "bidirectional"
     backs, n = ("", "_back") if both else ("",), g["weight_hh"].shape[1]
 
     def stacked(name: str, order: tuple[int, ...]) -> Any:
-        parts = [g[name + back] for back in backs]
+        parts: list[Any] = [None if name + back in lost else g[name + back] for back in backs]
         if all(v is None for v in parts):
             return None
         parts = [np.zeros_like(next(v for v in parts if v is not None)) if v is None else v for v in parts]
@@ -57,10 +57,25 @@ def limited_gates(g: Given) -> Outputs:
     return [Near(v, 2 * e + 2.0**-23 * np.abs(v) + _TINY) for v, e in rows]
 
 
+def limited_gates(g: Given) -> Outputs:
+    """What enters an activation of a gate is limited to -50..50, a cell without a clip to -500..500."""
+    return _limited(g)
+
+
+def _of_backward_alone(g: Given) -> tuple[str, ...]:
+    return tuple(f"{k}_back" for k in ("bias", "peephole") if g[k] is None and g[f"{k}_back"] is not None)
+
+
 def lstm_with_forward_flags(g: Given) -> Outputs:
     """Biases and peepholes that only the backward direction has are lost."""
-    lost = {f"{k}_back": None for k in ("bias", "peephole") if g[k] is None and g[f"{k}_back"] is not None}
+    lost = dict.fromkeys(_of_backward_alone(g))
     return g.reevaluate(inputs=lost) if lost else None
+
+
+def limited_gates_with_forward_flags(g: Given) -> Outputs:
+    """The same, where gates without these vectors reach their limits."""
+    lost = _of_backward_alone(g)
+    return _limited(g, lost) if lost else None
 
 
 def channels_third_from_the_end(g: Given) -> Outputs:
@@ -117,6 +132,15 @@ def loop_variables_in_turn(g: Given) -> Outputs:
         j = given.get(name, i)
         outputs.append(outputs[j] if j < i else name)
     return g.reevaluate({"_body": replace(body, outputs=outputs)}) if outputs != list(body.outputs) else None
+
+
+def loop_keeps_a_constant(g: Given) -> bool:
+    """while_loop: does the body compute a variable, given as a constant, that has the same value again?"""
+    body = g.attr("_body")
+    given = {n for n, _ in body.inputs}
+    kept = [np.array_equal(e.value, v) for e, v in zip(g.expected, g["loop_vars"], strict=True)]
+    computed = [name not in given for name in body.outputs]
+    return any(k and c and a.const for k, c, a in zip(kept, computed, g.inst.tensors("loop_vars"), strict=True))
 
 
 def slopes_of_the_third_axis_from_the_end(g: Given) -> list[Any] | None:

@@ -456,3 +456,10 @@ def matmul_transposes_a_vector(g: Given) -> bool:
     e = Edit(g)
     told = [(n, k) for n in e.p.nodes if n.op == "matmul" for k in ("x", "y") if e.const(n, f"transpose_{k}")]
     return any(len(e.shape(n.value(k))) == 1 for n, k in told)
+
+
+def scales_no_channel(g: Given) -> bool:
+    """Does a factor or a normalisation follow a convolution without channels?"""
+    e = Edit(g)
+    convolutions = [n for n in e.p.nodes if n.op in CONVOLUTIONS and e.const(n, "weight") is not None]
+    return any(_channels(e, n) == 0 and e.follower(n, "mul", "real_div", "batch_norm") for n in convolutions)
