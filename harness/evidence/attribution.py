@@ -217,11 +217,11 @@ class Attribution:
         computes it in a program.  Only where its answer to that is listed."""
         if one.expected is None:
             return None
-        for inst in other_forms(one.inst):
+        for inst, scalars in other_forms(one.inst):
             got = self._one(Case(one.version, inst, one.index), info)
             if got is None or got.verdict not in _EXPLAINED or got.outcome.status is not Status.VALUE:
                 continue
-            outputs = fitted(got.outcome.outputs or (), [e.value for e in one.expected[0]])
+            outputs = fitted(got.outcome.outputs or (), [e.value for e in one.expected[0]], scalars)
             if outputs is not None:
                 return replace(got, outcome=replace(got.outcome, outputs=outputs))
         return None

@@ -86,16 +86,16 @@ def at_run_time(inst: Instance) -> Instance:
     return _changed(inst, lambda x: replace(x, const=False))
 
 
-def other_forms(inst: Instance) -> list[Instance]:
-    """What a program may make of an instance that is no model alone: f32 in place of f16, and scalars as vectors of one
-    element; all as inputs."""
+def other_forms(inst: Instance) -> list[tuple[Instance, bool]]:
+    """What a program may make of an instance that is no model alone: f32 in place of f16, and (True) scalars as vectors
+    of one element; all as inputs."""
     plain = at_run_time(inst)
     wide = _changed(plain, lambda x: replace(x, dtype=F32) if x.dtype == F16 else x)
     types = {t: F32.name if d == F16.name else d for t, d in inst.attrs.get("@types", {}).items()}
     wide = replace(wide, attrs=inst.attrs | ({"@types": types} if types else {}))
     scalar = all(x.shape == () for a in inst.args.values() for x in (a if isinstance(a, list) else [a]))
-    vector = [_changed(wide, lambda x: replace(x, shape=(1,)))] if scalar else []
-    return [form for form in [wide, *vector] if form != plain]
+    vector = [(_changed(wide, lambda x: replace(x, shape=(1,))), True)] if scalar else []
+    return [*([(wide, False)] if wide != plain else []), *vector]
 
 
 def _changed(inst: Instance, change: Callable[[Arg], Arg]) -> Instance:
@@ -119,13 +119,15 @@ def of_inferred_shape(a: Any, due: Any) -> Any:
     return np.resize(due, tuple(shape))
 
 
-def fitted(outputs: Sequence[Any], due: Sequence[Any]) -> list[Any] | None:
-    """Answers to another form of an instance in the types and shapes of its own; None where they do not fit."""
-    if not all(
-        isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x.size == y.size for x, y in zip(outputs, due)
-    ):
+def fitted(outputs: Sequence[Any], due: Sequence[Any], scalars: bool) -> list[Any] | None:
+    """Answers to another form of an instance in the types of its own; None where they do not fit.  scalars: vectors of
+    one element stand for scalars."""
+    pairs = list(zip(outputs, due))
+    if not all(isinstance(x, np.ndarray) and isinstance(y, np.ndarray) for x, y in pairs):
         return None
-    return [x.astype(y.dtype).reshape(y.shape) for x, y in zip(outputs, due)]
+    if scalars and not all(x.size == y.size for x, y in pairs):
+        return None
+    return [x.astype(y.dtype).reshape(y.shape if scalars else x.shape) for x, y in pairs]
 
 
 def same(a: Any, b: Any) -> bool:
