@@ -70,7 +70,7 @@ def test_a_body_gives_what_its_op_means(handle: BackendHandle, v: OpVersion) -> 
     if str(v.version) in LISTED.get(v.op, {}):
         return  # the body itself says something else, on every way
     listed = is_listed(handle, v)
-    seen, bad = differences(handle, v, 240 if listed else 12)
+    seen, bad = differences(handle, v, 600 if listed else 12)  # a conversion has 625 pairs of types
     if listed:
         assert bad or not seen, f"listed in bodies.toml for {handle.spec.name}, but the body agrees"
     else:
