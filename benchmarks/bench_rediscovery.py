@@ -16,10 +16,11 @@ the ids that were not met.  ``--rounds N`` goes on for N times the default numbe
 Several numbers of ``--draws`` or ``--invalid`` are compared by how many entries each meets in the CPU seconds that the
 first setting takes for its whole run.
 
-Measured with seed 1 and the default backends (ONNX Runtime 1.32.0, LiteRT 2.3.0, coremltools 9.0 ...): 585 of 994
-entries met within the default run (59 %), 800 CPU seconds in all.  onnx 288 of 486 in 97 seconds, mil 81 of 145 in 82,
-tflite 134 of 209 in 248, passes 57 of 82 in 137, rewrites 21 of 53 in 79.  The machine was shared, so the seconds are
-upper bounds.  Most entries that are not met stand behind one place at an edge, and one instance in 16 has any.
+Measured with seed 1 and the default backends (ONNX Runtime 1.32.0, LiteRT 2.3.0, coremltools 9.0 ...): 621 of 1,067
+entries met within the default run (58 %), 716 CPU seconds in all, the median 44.  onnx 313 of 535 in 101 seconds, mil
+85 of 151, tflite 137 of 214, passes 60 of 86, rewrites 21 of 55, random graphs and TFLite programs 5 of 26.  The
+machine was shared, so the seconds are upper bounds.  Most entries that are not met stand behind one place at an edge,
+and one instance in 16 has any.
 
 An entry of which no instance can be drawn for these backends counts as not met.
 """
