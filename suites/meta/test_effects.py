@@ -67,7 +67,6 @@ WITHOUT_EFFECT = {
     "onnx/*/* consumed_inputs": _HINT,
     "onnx/BatchNormalization/* momentum": "of training alone",
     "onnx/BatchNormalization/* spatial": "of training alone: one value a channel in these versions",
-    "onnx/SpatialBN/* momentum": "of training alone",
     "onnx/Dropout/* ratio": "of training alone",
     "onnx/Dropout/* seed": "what is dropped is judged by distribution",
     "onnx/*/* output_sequence": "the number of outputs says it already",
