@@ -241,15 +241,34 @@ def nan_is_no_key(g: Given) -> list[Expected] | None:
 
 
 def tree_as_it_is_built(g: Given) -> list[Expected] | None:
-    """TreeEnsemble: scores are not transformed, NaN is unequal to every split, a member that is 0 ends its set."""
+    """TreeEnsemble: scores are not transformed, NaN is unequal to every split, a member that is 0 ends its set, and the
+    sets are dealt out from root to root, the true branch of a node before the false one."""
     modes, missing = np.array(g.attr("nodes_modes")), g.attr("nodes_missing_value_tracks_true")
     tracks = np.where(modes == 5, 1, np.zeros_like(modes) if missing is None else missing)
     attrs: dict[str, Any] = {"post_transform": 0, "nodes_missing_value_tracks_true": [int(t) for t in tracks]}
     members = g.attr("membership_values")
     if members is not None:
         ends = np.where(members == 0, np.nan, members).astype(members.dtype)
-        attrs["membership_values"] = ends[: np.flatnonzero(np.isnan(ends))[(modes == 6).sum() - 1] + 1]
+        sets = np.split(ends, np.flatnonzero(np.isnan(ends)) + 1)
+        asked = _sets_asked(g, modes)
+        if len(set(asked)) < len(asked):  # a node of two trees has two sets
+            return None
+        dealt = [sets[asked.index(k)] if k in asked else sets[-1][:0] for k in np.flatnonzero(modes == 6).tolist()]
+        attrs["membership_values"] = np.concatenate([x if x.size else ends[-1:] for x in dealt] or [ends[:0]])
     return g.reevaluate(attrs)
+
+
+def _sets_asked(g: Given, modes: np.ndarray) -> list[int]:
+    """The nodes with a set of members, as they are met while the trees are built."""
+    found: list[int] = []
+    branches = [(g.attr(f"nodes_{b}nodeids"), g.attr(f"nodes_{b}leafs")) for b in ("false", "true")]
+    for root in g.attr("tree_roots"):
+        left = [] if all(leaf[root] for _, leaf in branches) and len({to[root] for to, _ in branches}) == 1 else [root]
+        while left:
+            k = left.pop()
+            found += [k] if modes[k] == 6 else []
+            left += [to[k] for to, leaf in branches if not leaf[k]]
+    return found
 
 
 def matched_as_python(g: Given) -> list[Any] | None:
