@@ -400,9 +400,9 @@ def _draw_attention(d: Draw) -> dict[str, Object]:
             least = max(out["lengths"].values, default=1) if cached else 1
             columns = max(2, d.int(least, past + keys))  # a single one would also broadcast
             shape = (*shape[:-1], min(columns, past + keys))
-        boolean = d.dtype("mask").kind == "b"
-        out["mask"] = T(shape, "bool" if boolean else d.pick(("small", "unit", "small", "unit", "special", "unit")))
-        if not boolean and prod(shape) <= 512 and d.chance(6):  # the same as one of truth values
+        kind = d.dtype("mask").kind
+        out["mask"] = T(shape, "bool" if kind == "b" else d.pick(("small", "unit", "small", "unit", "special", "unit")))
+        if kind == "f" and prod(shape) <= 512 and d.chance(6):  # the same as one of truth values
             out["mask"].values = [d.pick((0.0, 0.0, -inf)) for _ in range(prod(shape))]
     out["causal"] = param(d, "causal", d.bool)
     out["scale"] = param(d, "scale", lambda: d.pick((None, None, 0.5, 1.0, 0.125) if e else (0.5, 1.0)))
