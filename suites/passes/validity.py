@@ -58,8 +58,10 @@ def _complex(v: View, node: Node) -> bool:
 
 
 def _prelu(v: View, node: Node) -> bool:
-    """iOS15 prelu, alpha: its length must match the second dimension of x.  An extent that is left open has no length:
-    the channels of x are the same whatever extents the symbols have."""
+    """iOS15 prelu: x has rank 3 to 5.  alpha: its length must match the second dimension of x.  An extent that is left
+    open has no length: the channels of x are the same whatever extents the symbols have."""
+    if not 3 <= len(_ranks(v, node, "x")) <= 5:
+        return False
     symbols: dict[str, list[str]] = v.g.meta.get("symbols", {})
     if not symbols:
         return True
