@@ -148,6 +148,13 @@ def test_prelu_takes_no_channels_whose_number_is_left_open(symbols: dict[str, li
     assert _prelu(v, nodes[1]) is right
 
 
+@pytest.mark.parametrize(("axes", "right"), [(3, True), (5, True), (6, False)])
+def test_prelu_takes_three_to_five_axes(axes: int, right: bool) -> None:
+    nodes = [Node("prelu", {"x": "p0", "alpha": "alpha"}, ["y"], {})]
+    v = _view([T((2,) * axes, dtype=F32)], nodes, {"alpha": np.array([0.25, 0.5], np.float32)}, {})
+    assert _prelu(v, nodes[0]) is right
+
+
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
 def test_no_weight_may_show_in_an_output_for_some_data_alone(op: str) -> None:
     """A maximum of 0 and an input is 0 for inputs below it, and a factor behind it shows for others."""
