@@ -15,13 +15,14 @@ from suites.passes.program import LANGUAGE
 from suites.programs.values import operands
 
 Outputs = list[Any] | Edited | None
-_NEVER_FOLDED = (  # coremltools 9.0 states no value_inference for them, or folds them not only as a value
+_WITHOUT_VALUES = (  # coremltools 9.0 states no value_inference for them, or folds them not only as a value
     "affine avg_pool batch_norm batch_to_space conv conv_transpose coreml_update_state crop crop_resize depth_to_space"
     " dequantize gather_nd gru instance_norm l2_pool local_response_norm lstm max_pool non_maximum_suppression one_hot"
     " pixel_shuffle pixel_unshuffle quantize read_state resample reshape_like resize resize_bilinear"
     " resize_nearest_neighbor rnn scatter scatter_nd silu sliding_windows space_to_batch space_to_depth"
     " upsample_bilinear upsample_nearest_neighbor"
 )
+_NEVER_FOLDED = frozenset(_WITHOUT_VALUES.split())
 
 
 class Edit:
@@ -37,7 +38,7 @@ class Edit:
         self.values = LANGUAGE.run(g.attr("program"), g["inputs"], g.inst.opset)
         for node in list(self.p.nodes) if folds else ():
             names = [n for _, _, n in operands(node)]
-            plain = node.op not in _NEVER_FOLDED.split() and not node.op.startswith(("constexpr", "random"))
+            plain = node.op not in _NEVER_FOLDED and not node.op.startswith(("constexpr", "random"))
             plain = plain and not any(isinstance(a, Graph) for a in node.attrs.values())
             if plain and names and all(n in self.p.consts for n in names):
                 self.p.consts |= {o: np.asarray(self.values[o]) for o in node.outputs}

@@ -403,7 +403,7 @@ def _draw_roi(d: Draw) -> dict:
         return _draw_far_roi(d, n, h, w)
     values: list[float] = []
     for _ in range(r):
-        x1, y1 = (d.int(0, 4 * max(0, n - 2)) / 4 + 0.0625 for n in (w, h))
+        x1, y1 = (d.int(0, 4 * max(0, extent - 2)) / 4 + 0.0625 for extent in (w, h))
         values += [x1, y1, x1 + d.int(2, 16) / 4, y1 + d.int(2, 16) / 4]
     return {
         "x": T((n, d.extent(1, 3), h, w)),

@@ -275,6 +275,7 @@ Scaling = Callable[[Array, Array, Array, Array], Array]  # sums, the scales of t
 
 
 def exactly(t: Array, a: Array, b: Array, y: Array) -> Array:
+    """Sums in steps of the result, in f64."""
     with np.errstate(all="ignore"):
         return t * (a.astype(np.float64) * b.astype(np.float64) / y.astype(np.float64))
 

@@ -80,7 +80,7 @@ def _momentum_open(tensors: dict[str, Object], params: dict[str, Object]) -> Obj
             part = (params["beta"] if t > 0 else 1.0) * grown
             early = _over(like, params["norm"] * x, grown, kept, part)
             new = kept + part
-            ahead = new if params.get("mode", "standard") == "standard" else grown + params["alpha"] * new
+            ahead = new if params["mode"] == "standard" else grown + params["alpha"] * new
             rows.append((early | _over(like, new, ahead, params["alpha"] * new, r * ahead), early))
     return underspecified(_BEYOND, tuple(_flat(rows)))
 
@@ -145,19 +145,19 @@ def adagrad(
 def _adam_open(tensors: dict[str, Object], params: dict[str, Object]) -> Object:
     """Elements for which a step of the formula overflows."""
     r, t = _number(tensors["rate"]), _number(tensors["count"])
-    alpha, beta = (float(params.get(n, default)) for n, default in (("alpha", 0.9), ("beta", 0.999)))
+    alpha, beta, epsilon, norm = (params[n] for n in ("alpha", "beta", "epsilon", "norm"))
     with np.errstate(all="ignore"):
         step = r * np.sqrt(1 - beta**t) / (1 - alpha**t) if t > 0 else r
     rows = []
     for x, g, v, h in _groups(tensors["xs"], 4):
         like = tensors["xs"][0]
         with np.errstate(all="ignore"):
-            grown = params.get("norm", 0.0) * x + g
+            grown = norm * x + g
             early = _over(like, grown, alpha * v, (1 - alpha) * grown)
             new = alpha * v + (1 - alpha) * grown
             squares = _over(like, grown, grown * grown, beta * h)
             mean = beta * h + (1 - beta) * grown * grown
-            moved = step * new / (np.sqrt(mean) + params.get("epsilon", 1e-6))
+            moved = step * new / (np.sqrt(mean) + epsilon)
             rows.append((early | squares | _over(like, new, mean, step * new, moved, x - moved), early, squares))
     return underspecified(_BEYOND, tuple(_flat(rows)))
 

@@ -45,12 +45,19 @@ class Sampler(Resolved):
 
     def begin(self, engine: DrawEngine, opset: Any) -> Draw:
         """The start of an instance: its element types are drawn, nothing else."""
+        types = self._types(engine)
+        lo, hi = self.ranks
+        return Draw(engine, self, opset, self.entry.spelling.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
+
+    def _types(self, engine: DrawEngine) -> dict[str, DType]:
+        """By name, each drawn on its own or as one of all combinations; half the time all are the same, where they may
+        be."""
+        if self.in_turn:
+            return dict(self._combinations[engine.int(0, len(self._combinations) - 1)])
         types: dict[str, DType] = {}
         first: DType | None = None
         alike = self.may_agree and engine.int(0, 1) == 0
-        if self.in_turn:
-            types.update(self._combinations[engine.int(0, len(self._combinations) - 1)])
-        for t, options in () if self.in_turn else self.weighted.items():
+        for t, options in self.weighted.items():
             n = len(options)
             if n == 1:
                 types[t] = options[0]
@@ -60,8 +67,7 @@ class Sampler(Resolved):
                 continue
             if first is None:
                 first = types[t]
-        lo, hi = self.ranks
-        return Draw(engine, self, opset, self.entry.spelling.fixed, types, hi, self.dialect.allow_empty, BUDGET, lo)
+        return types
 
     @cached_property
     def in_turn(self) -> bool:

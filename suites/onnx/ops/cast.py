@@ -20,7 +20,7 @@ def _source(d: Draw, have: DType, to: DType, shape: tuple[int, ...]) -> T:
         for k in shape:
             n *= k
         words = (
-            (*_NUMBERS, *[""] * 6)
+            (*_NUMBERS, *[""] * 6)  # three words in ten are empty
             if to.kind == "s"
             else _NUMBERS
             if to.kind == "f"
