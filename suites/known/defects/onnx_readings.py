@@ -54,21 +54,19 @@ def onnx_sum_of_32_bits(g: Given) -> Outputs:
     """QLinearConv: the sum of the products and the bias modulo 2^32, as ConvInteger's may be."""
     e = g.expected[0]
     ctx = e.context()
-    whole = qdq.conv_of(ctx, lambda total, *_: total)
-    low = np.mod(whole + 2.0**31, 2.0**32) - 2.0**31
-    if (low == whole).all():
-        return None
     steps = qdq.conv_of(ctx, lambda total, *scales: qdq.exactly(np.mod(total + 2.0**31, 2.0**32) - 2.0**31, *scales))
     near_tie = np.abs(np.abs(steps - np.floor(steps)) - 0.5) <= (np.abs(steps) + 1) * 2.0**-20
     y = qdq.to_steps(steps, np.asarray(ctx.inputs["out_zero"]).reshape(()), of(e.value))
     return [Near(y, near_tie.astype(np.float64))]
 
 
-def seen_keys(g: Given) -> np.ndarray:
-    """Attention: the keys that the causal rule, a window and the lengths let a query see."""
+def seen_keys(g: Given, offset: Any = None) -> np.ndarray:
+    """Attention: the keys that the causal rule, a window and the lengths let a query see.  offset: of the first query;
+    that of the text by default."""
     rows, past, lengths = g["Q"].shape[-2], g["past_key"], g["nonpad_kv_seqlen"]
     keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
-    offset = lengths - rows if past is None and lengths is not None else 0 if past is None else past.shape[2]
+    if offset is None:
+        offset = lengths - rows if past is None and lengths is not None else 0 if past is None else past.shape[2]
     left, right = (int(g.attr(f"{side}_window_size", -1)) for side in ("left", "right"))
     seen = allowed(rows, keys, offset, bool(g.attr("is_causal", 0)), left, right)
     seen = np.ones((rows, keys), bool) if seen is None else seen

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.cases.given import Given
 from harness.ledger.defect_models import Near
-from suites.known.defects.onnx_readings import bias_of
+from suites.known.defects.onnx_readings import bias_of, seen_keys
 from suites.semantics.attention import additive, allowed
 
 Array = np.ndarray
@@ -157,14 +157,8 @@ def attention_body_of_1_23_moved(g: Given) -> Outputs:
 
 def _causal_from(g: Given, offset: Any) -> Outputs:
     """Attention whose causal mask begins at an offset; of a row that sees no key, NaN too."""
-    rows, mask, past = g["Q"].shape[-2], g["attn_mask"], g["past_key"]
-    keys = g["K"].shape[-2] + (0 if past is None else past.shape[2])
-    left, right = (int(g.attr(f"{side}_window_size", -1)) for side in ("left", "right"))
-    bias: Any = np.zeros((1, keys)) if mask is None else additive(mask, keys)
-    seen = allowed(rows, keys, offset, bool(g.attr("is_causal", 0)), left, right)
-    bias = bias if seen is None else bias + np.where(seen, 0, -np.inf)
-    if g["nonpad_kv_seqlen"] is not None:
-        bias = bias + np.where(np.arange(keys) < g["nonpad_kv_seqlen"].reshape(-1, 1, 1, 1), 0, -np.inf)
+    mask, seen = g["attn_mask"], seen_keys(g, offset)
+    bias = (0.0 if mask is None else additive(mask, seen.shape[-1])) + np.where(seen, 0, -np.inf)
     plain: dict[str, Any] = {"is_causal": None, "left_window_size": None, "right_window_size": None}
     if g["Q"].dtype == np.float64 or (mask is not None and mask.dtype not in (np.bool_, g["Q"].dtype)):
         plain["scale"] = body_scale(g)
